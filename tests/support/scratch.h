@@ -15,7 +15,7 @@ class ScratchDir {
  public:
   ScratchDir() {
     std::string name = (std::filesystem::temp_directory_path() / "difftape-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
     path_ = name;
   }
   ~ScratchDir() { std::filesystem::remove_all(path_); }

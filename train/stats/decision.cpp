@@ -13,7 +13,7 @@
 namespace difftape::stats {
 namespace {
 
-/// Sums that only rounding tells apart are equal.
+/// Sums that differ by rounding only are equal.
 constexpr double kRounding = 1e-9;
 
 double upper_tail(double t, double degrees) {
@@ -47,7 +47,8 @@ double sign_flip_p(std::span<const double> differences) {
   const double found = std::abs(std::accumulate(differences.begin(), differences.end(), 0.0));
   double most = 0;
   for (const double d : differences) most += std::abs(d);
-  const std::size_t ways = std::size_t{1} << (n - 1);  // a sum and its negative are equally far
+  const std::size_t ways = std::size_t{1}
+                           << (n - 1);  // a sum and its negative are equally far from 0
   std::size_t as_far = 0;
   for (std::size_t signs = 0; signs < ways; ++signs) {
     double sum = differences[n - 1];
@@ -85,14 +86,14 @@ double equivalence_power(double margin, double error, double degrees, double alp
 
 namespace {
 
-/// One question of a claim that has a p value.
+/// A hypothesis of a claim that has a p value.
 struct Test {
   double p;
   std::size_t claim;
   bool own;
 };
 
-std::vector<Test> ascending_tests(std::span<const TwoQuestions> claims) {
+std::vector<Test> ascending_tests(std::span<const TwoHypotheses> claims) {
   std::vector<Test> tests;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (!std::isnan(claims[i].own)) tests.push_back({claims[i].own, i, true});
@@ -103,19 +104,19 @@ std::vector<Test> ascending_tests(std::span<const TwoQuestions> claims) {
   return tests;
 }
 
-/// How many open questions must be rejected before the claim counts half; -1: it never does.
-int questions_before_credit(const TwoQuestions& claim) {
+/// Returns the number of nulls to reject before the claim counts half; -1: it never does.
+int rejections_before_credit(const TwoHypotheses& claim) {
   if (claim.complementary) return -1;
   return claim.other ? 2 : 1;
 }
 
 }  // namespace
 
-std::vector<TwoCorrected> joint_holm(std::span<const TwoQuestions> claims) {
+std::vector<TwoCorrected> joint_holm(std::span<const TwoHypotheses> claims) {
   std::vector<TwoCorrected> corrected(claims.size());
   std::vector<int> open;
-  for (const TwoQuestions& claim : claims) open.push_back(questions_before_credit(claim));
-  auto count = static_cast<double>(claims.size());  // of the nulls that can be true
+  for (const TwoHypotheses& claim : claims) open.push_back(rejections_before_credit(claim));
+  auto count = static_cast<double>(claims.size());  // nulls that can still be true
   double largest = 0;
   for (const auto& [p, claim, own] : ascending_tests(claims)) {
     largest = std::max(largest, std::min(1.0, p * count));

@@ -1,7 +1,6 @@
 #pragma once
-// What decides a question about paired differences beside Student's t: equivalence, the exact test
-// of signs, the power of these tests before any run, and a correction for claims that can be
-// decided in more than one way.
+// Tests of paired differences beyond Student's t: equivalence, the exact sign-flip test, the power
+// of these tests before any run, and a correction for claims with two hypotheses.
 
 #include <optional>
 #include <span>
@@ -12,40 +11,42 @@
 
 namespace difftape::stats {
 
-/// Two one-sided t-tests (Schuirmann 1987) of "the true mean difference is not within +-margin":
-/// the larger of the two p values. Below alpha exactly where the interval of 1 - 2 alpha lies
-/// within the margin. NaN with fewer than two pairs or a margin that is not positive; least_p or 1
-/// where all differences are equal.
+/// Returns the larger p value of two one-sided t-tests (Schuirmann 1987) of "the true mean
+/// difference is not within +-margin". It is below alpha exactly if the 1 - 2 alpha interval lies
+/// within the margin. NaN with fewer than two pairs or a margin <= 0; least_p or 1 if all
+/// differences are equal.
 double equivalence_p(const PairedDifference& difference, double margin);
 
-/// One-sided t-test of a true mean difference above `from`. NaN with fewer than two pairs; least_p
-/// or 1 where all differences are equal.
+/// Returns the p value of a one-sided t-test for a true mean difference above `from`. NaN with
+/// fewer than two pairs; least_p or 1 if all differences are equal.
 double upper_p(const PairedDifference& difference, double from);
 
-/// 2^(1-n): where all differences are equal no spread is known, and this is what signs alone say.
+/// Returns 2^(1-n), the p value of the sign test if all n differences are equal and thus have no
+/// spread.
 double least_p(Index pairs);
 
-/// Fisher's exact two-sided test: of all 2^n ways to give the differences signs, the share whose
-/// sum is at least as far from 0 as what was found. 2^(1-n) at least. NaN without differences, with
-/// a NaN among them, and for more than kMostSignFlips.
+/// Returns the p value of Fisher's exact two-sided sign-flip test: the fraction of all 2^n sign
+/// assignments whose sum is at least as far from 0 as the observed sum. It is at least 2^(1-n). NaN
+/// without differences, with a NaN among them, and for more than kMostSignFlips.
 double sign_flip_p(std::span<const double> differences);
 inline constexpr std::size_t kMostSignFlips = 24;
 
-/// The power of a two-sided t-test at level alpha: how often it finds a true difference `effect`
-/// where the estimate has the standard error `error` > 0, with `degrees` > 0. By the noncentral t
-/// distribution, both tails.
+/// Returns the power of a two-sided t-test at level alpha for a true difference `effect` and an
+/// estimate with the standard error `error` > 0 and `degrees` > 0 degrees of freedom. It uses both
+/// tails of the noncentral t distribution.
 double two_sided_power(double effect, double error, double degrees, double alpha);
-/// How often a one-sided test finds a true difference above 0; of one below 0 it is a mistake.
+/// Returns the power of a one-sided t-test for a difference above 0. For a negative `effect` it is
+/// the probability of a false rejection.
 double one_sided_power(double effect, double error, double degrees, double alpha);
-/// How often equivalence within +-margin is found where there is no true difference.
+/// Returns the probability that equivalence within +-margin is found if the true difference is 0.
 double equivalence_power(double margin, double error, double degrees, double alpha);
 
-// Holm's step-down correction for claims that can be decided in more than one way.
+// Holm's step-down correction for claims with two hypotheses.
 //
 // A claim is about a true difference d. Its tests use one t statistic at a common level c:
 //   "lower" (null d >= 0) and "higher" (null d <= 0), each at c / 2, as a two-sided test at c does;
 //   "within the margin" (null |d| > margin), by two one-sided tests at c each.
-// On one claim, wrong verdicts of all kinds have probability c at most, whatever d is:
+// For one claim and any d, a wrong verdict of any kind has probability at most c:
 //   d = 0: "lower" or "higher", c / 2 each.
 //   0 < d <= margin: "lower", c / 2.
 //   d > margin: "lower" or "within". Both need the upper end of the one-sided interval of 1 - c
@@ -56,32 +57,32 @@ double equivalence_power(double margin, double error, double degrees, double alp
 //
 // Bonferroni's inequality then gives c = alpha / m for m claims. Shaffer (1986) sharpens Holm
 // (1979) by logical constraints: a step down counts the nulls that can still be true. Right
-// verdicts "lower" and "within" leave "higher" alone to be wrong, with c / 2: such a claim counts
-// half. So does "lower" where no margin is asked. After "lower" alone d may lie beyond the margin,
-// where "within" is still wrong with probability c: there is no credit for one of two.
-// Complementary nulls are never both rejected: no credit at all. With c = alpha / (sum of counts),
-// which only falls as verdicts are added, the sequential rejection principle (Goeman and Solari
-// 2010) holds all wrong verdicts together at alpha, however the claims depend on each other. Holm's
-// correction of each question for itself credits a claim as soon as one of its nulls is rejected,
-// and lets through up to 2 alpha; tests/train/study/compare/claims/simulation_test.cpp has such
+// verdicts "lower" and "within" leave only "higher" to be wrong, with c / 2: such a claim counts
+// half. So does "lower" if there is no margin. After "lower" alone, d may lie beyond the margin,
+// and "within" is still wrong with probability c: one of two gives no credit. Complementary nulls
+// are never both rejected: they give no credit. With c = alpha / (sum of counts), which only falls
+// as verdicts are added, the sequential rejection principle (Goeman and Solari 2010) bounds the
+// probability of any wrong verdict by alpha, for any dependence between claims. Holm's correction
+// of each hypothesis separately credits a claim as soon as one of its nulls is rejected, which
+// allows up to 2 alpha; tests/train/study/compare/claims/simulation_test.cpp simulates such
 // studies.
 
-/// The p values of the two questions about one claim. NaN: this one cannot be told yet, and counts
-/// as a test that failed.
-struct TwoQuestions {
-  double own = kNaN;            ///< two-sided where it is about a difference from 0
-  std::optional<double> other;  ///< nothing: the claim has no second question
+/// The p values of the two hypotheses of one claim. NaN: not testable yet, counted as a test that
+/// failed.
+struct TwoHypotheses {
+  double own = kNaN;            ///< two-sided if it concerns a difference from 0
+  std::optional<double> other;  ///< nothing: the claim has no second hypothesis
   bool complementary = false;   ///< exactly one of the two nulls is true
 };
 
-/// Corrected p values, and by what the p value was multiplied at its step.
+/// Corrected p values, and the factors by which the p values were multiplied.
 struct TwoCorrected {
   double own = kNaN, other = kNaN;
   double own_factor = kNaN, other_factor = kNaN;
 };
 
-/// Adjusted p values in the order given: to call those at or below alpha decided says something
-/// wrong about any of the claims with probability alpha at most. NaN stays NaN.
-std::vector<TwoCorrected> joint_holm(std::span<const TwoQuestions> claims);
+/// Returns adjusted p values in the given order. If all hypotheses with an adjusted p <= alpha are
+/// decided, the probability of any wrong verdict is at most alpha. NaN stays NaN.
+std::vector<TwoCorrected> joint_holm(std::span<const TwoHypotheses> claims);
 
 }  // namespace difftape::stats

@@ -25,7 +25,7 @@ double median_of_sorted(std::span<const double> values) {
                                 : std::midpoint(values[middle - 1], values[middle]);
 }
 
-/// The distances grow to both sides of the median: the two sides are merged up to their middle.
+// Distances grow on both sides of the median, so the two sides are merged up to the middle.
 double median_deviation_of_sorted(std::span<const double> values) {
   const double median = median_of_sorted(values);
   std::size_t left = values.size() / 2, right = left;
@@ -106,10 +106,10 @@ Series finite(const Series& series) {
   return result;
 }
 
-Series late(const Series& series, double share) {
+Series late(const Series& series, double fraction) {
   if (series.step.empty()) return {};
   const auto first =
-      std::upper_bound(series.step.begin(), series.step.end(), (1 - share) * series.step.back());
+      std::upper_bound(series.step.begin(), series.step.end(), (1 - fraction) * series.step.back());
   return {{first, series.step.end()},
           {series.value.begin() + (first - series.step.begin()), series.value.end()}};
 }

@@ -39,9 +39,9 @@ Ratio geometric_mean(std::span<const double> logs) {
 
 namespace {
 
-/// Differences closer together than this share of the values are equal: what is between them is
-/// rounding, as between 0.4 - 0.1 and 0.3 - 0.0.
-constexpr double kRounding = 1e-9;  // also of an error, to the largest gap
+/// Differences are equal if they differ by less than this fraction of the values, as 0.4 - 0.1 and
+/// 0.3 - 0.0 do by rounding. An error below this fraction of the largest gap is 0.
+constexpr double kRounding = 1e-9;
 
 double largest_magnitude(std::span<const double> a, std::span<const double> b) {
   double largest = 0;
@@ -113,7 +113,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 
 namespace {
 
-/// The tests with a p value, from the smallest.
+/// Returns the indices of the tests with a p value, smallest first.
 std::vector<std::size_t> ascending_order(std::span<const double> p) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < p.size(); ++i)
@@ -142,8 +142,8 @@ std::vector<double> benjamini_hochberg(std::span<const double> p) {
   double smallest = 1;
   for (std::size_t rank = order.size(); rank > 0; --rank) {
     const std::size_t test = order[rank - 1];
-    const double share = static_cast<double>(order.size()) / static_cast<double>(rank);
-    smallest = std::min(smallest, p[test] * share);
+    const double factor = static_cast<double>(order.size()) / static_cast<double>(rank);
+    smallest = std::min(smallest, p[test] * factor);
     adjusted[test] = smallest;
   }
   return adjusted;
@@ -153,19 +153,19 @@ namespace {
 
 double count_of(const SizeGaps& size) { return static_cast<double>(size.gaps.size()); }
 
-/// Of a sample of at least two.
+/// Returns the unbiased variance of a sample of at least two.
 double sample_variance(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   return variance(values) * n / (n - 1);
 }
 
-/// What seeds that were trained at the same sizes contribute to the estimate.
+/// Contributions to the estimate of the seeds that were trained at the same sizes.
 struct SeedClass {
   std::vector<double> parts;
   double variance_of_one = 0;  ///< from the variances of the sizes
 };
 
-/// By the sizes, as a mask.
+/// Groups the seeds by their sizes, given as a mask.
 std::map<std::vector<bool>, SeedClass> classes_of(std::span<const SizeGaps> sizes,
                                                   const std::vector<double>& weights) {
   std::map<std::uint64_t, std::vector<bool>> sizes_of_seed;

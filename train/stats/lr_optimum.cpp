@@ -49,7 +49,7 @@ struct Vertex {
   double x, y;
 };
 
-/// Of the parabola through three points with ascending x, of which the middle one is lowest.
+/// Returns the vertex of the parabola through three points with ascending x, the middle one lowest.
 Vertex vertex(std::span<const double> x, std::span<const double> y) {
   const double left = x[1] - x[0], right = x[2] - x[1];
   const double fall = (y[0] - y[1]) / left, rise = (y[2] - y[1]) / right;  // both at least 0
@@ -64,7 +64,7 @@ std::size_t lowest_of(std::span<const double> means) {
 
 bool is_end(std::size_t rung, std::size_t rungs) { return rung == 0 || rung + 1 == rungs; }
 
-/// The mean at each rate over these seeds.
+/// Returns the mean over these seeds at each rate.
 std::vector<double> means_of(std::span<const std::vector<double>> losses,
                              std::span<const std::size_t> seeds) {
   std::vector<double> means;
@@ -82,7 +82,7 @@ std::string why_refused(std::span<const double> rates, std::span<const double> m
                        rates.size() == 1 ? "" : "s");
   }
   if (!std::ranges::all_of(means, [](double mean) { return std::isfinite(mean); }))
-    return "a final loss is not known";
+    return "a final loss is unknown";
   const std::size_t lowest = lowest_of(means);
   if (is_end(lowest, rates.size())) {
     return fmt::format(
@@ -96,15 +96,15 @@ std::string why_refused(std::span<const double> rates, std::span<const double> m
   return "";
 }
 
-/// The share of the draws beyond each limit: of a normal variable beyond sqrt(n / (n-1)) times the
-/// 97.5 % quantile of Student's t, in place of 2.5 %.
+/// Returns the fraction of draws beyond each limit, in place of 2.5 %: the probability that a
+/// normal variable exceeds sqrt(n / (n-1)) times the 97.5 % quantile of Student's t.
 double expanded_tail(std::size_t n) {
   const auto seeds = static_cast<double>(n);
   const double t = student_t_quantile(0.975, static_cast<Index>(n) - 1);
   return std::erfc(t * std::sqrt(seeds / (seeds - 1) / 2)) / 2;
 }
 
-/// Log lr of the vertex, or of the lowest rung where it is an end or the curve is flat there.
+/// Returns log(lr) of the vertex, or of the lowest rung if it is an end or the curve is flat there.
 double position(std::span<const double> logs, std::span<const double> means) {
   const std::size_t lowest = lowest_of(means);
   const bool flat = !is_end(lowest, logs.size()) && means[lowest - 1] == means[lowest] &&

@@ -17,7 +17,7 @@ constexpr double kLossDeviations = 8, kGradNormMedians = 5;
 constexpr double kMemory = 0.97;        // ZClip's alpha
 constexpr double kBesideTheStd = 1e-6;  // ZClip's eps
 
-/// The rule's own numbers; `window` is the one that is used.
+/// Returns the definition's default parameters for `window`.
 SpikeRule own_numbers(SpikeDefinition definition, Index window) {
   switch (definition) {
     case SpikeDefinition::median:
@@ -33,13 +33,13 @@ SpikeRule own_numbers(SpikeDefinition definition, Index window) {
   }
 }
 
-/// Of n values: their mean, and the sum of the squared deviations from it.
+/// Mean, and sum of the squared deviations from it.
 struct Moments {
   double n, mean, squares;
 };
 
-/// Of the values from the one at `first` on, and of `one_more`; there must be one. In two passes:
-/// exact to rounding, where running sums would cancel.
+/// Returns the moments of the values from index `first` on and of `one_more`; at least one value is
+/// needed. Two passes avoid the cancellation of running sums.
 Moments moments_of(const std::deque<double>& values, Index first = 0,
                    std::optional<double> one_more = {}) {
   const auto begin = values.begin() + first, end = values.end();
@@ -64,7 +64,7 @@ std::string unsupported_reason(const SpikeRule& rule) {
   if (rule.definition == SpikeDefinition::zclip) {
     return rule.window == 0 ? ""
                             : fmt::format(
-                                  "zclip forgets by a moving average and has no window, but "
+                                  "zclip uses a moving average and has no window, but "
                                   "log.spike_window is {}; leave it at 0",
                                   rule.window);
   }
@@ -76,16 +76,16 @@ std::string unsupported_reason(const SpikeRule& rule) {
   }
   if (rule.definition == SpikeDefinition::median && rule.threshold != 0) {
     return fmt::format(
-        "median has two thresholds of its own, {} medians of the gradient norm and {} median "
-        "absolute deviations of the loss, but log.spike_threshold is {}; leave it at 0",
+        "median has two fixed thresholds, {} medians of the gradient norm and {} median absolute "
+        "deviations of the loss, but log.spike_threshold is {}; leave it at 0",
         kGradNormMedians, kLossDeviations, rule.threshold);
   }
-  // A value cannot be further than this from the mean of a window that holds it.
+  // Maximum distance, in standard deviations, of a value from the mean of a window with it.
   const double furthest = std::sqrt(static_cast<double>(std::max<Index>(rule.window, 1) - 1));
   if (rule.definition == SpikeDefinition::llmc && !(rule.threshold < furthest)) {
     return fmt::format(
-        "in llmc the window holds the value it judges, so that none is {} standard deviations away "
-        "from the mean of {}; lower log.spike_threshold below {:.3g} or raise log.spike_window",
+        "in llmc the window contains the judged value, so none can be {} standard deviations from "
+        "the mean of {}; lower log.spike_threshold below {:.3g} or raise log.spike_window",
         rule.threshold, rule.window, furthest);
   }
   return "";
@@ -98,7 +98,7 @@ SpikeDetector::SpikeDetector(const SpikeRule& rule, SpikeSeries series)
   const bool has_threshold = rule.definition == SpikeDefinition::median || rule.threshold > 0;
   throw_if<ConfigError>(
       (windowed && !holds) || !has_threshold,
-      "log: no value could ever be judged a spike: spike_window {}, spike_min_history {}, "
+      "log: no value could ever be a spike with spike_window {}, spike_min_history {} and "
       "spike_threshold {}; need 1 <= spike_window, spike_min_history <= spike_window and "
       "spike_threshold > 0",
       rule.window, rule.min_history, rule.threshold);
@@ -129,7 +129,7 @@ SpikeVerdict SpikeDetector::judge_by_median(double value) const {
 SpikeVerdict SpikeDetector::judge_by_window(double value) const {
   if (window_.empty() || std::ssize(window_) < rule_.min_history) return {};
   const bool with_it = rule_.definition == SpikeDefinition::llmc && std::isfinite(value);
-  const bool full = std::ssize(window_) == rule_.window;  // then the oldest makes room for it
+  const bool full = std::ssize(window_) == rule_.window;  // then the oldest value leaves
   const Moments moments =
       moments_of(window_, with_it && full ? 1 : 0, with_it ? std::optional(value) : std::nullopt);
   const bool sample = rule_.definition == SpikeDefinition::olmo_core;
@@ -151,7 +151,7 @@ SpikeVerdict SpikeDetector::judge_by_moving(double value) const {
   return verdict;
 }
 
-/// The update of ZClip after a step: of a spike the clipped value enters the mean.
+/// Updates the moving mean and variance of ZClip; a spike enters with its clipped value.
 void SpikeDetector::move(double value, const SpikeVerdict& verdict) {
   if (!moving_) {
     window_.push_back(value);

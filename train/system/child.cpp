@@ -17,7 +17,7 @@
 namespace difftape::system {
 namespace {
 
-/// All that the child needs after fork, where nothing may be allocated.
+/// Data that the child needs after fork, prepared because the child must not allocate.
 struct Start {
   const char* program;
   bool in_path;
@@ -32,7 +32,7 @@ struct Start {
 
 constexpr uid_t kNobody = 65534;
 
-/// Text as exec wants it: pointers into `words`, and a null.
+/// Returns the null-terminated array that exec expects; it points into `words`.
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> all;
   for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
@@ -53,22 +53,22 @@ std::vector<std::string> variables_with(
   return all;
 }
 
-/// False if it fails, with errno.
+/// Applies the limits to this process. Returns false and sets errno on failure.
 bool confine(const ChildLimits& limits) {
   const auto limit = [](__rlimit_resource resource, const std::optional<std::uint64_t>& value) {
     const rlimit both{value.value_or(0), value.value_or(0)};
     return !value || setrlimit(resource, &both) == 0;
   };
-  alarm(limits.seconds);  // outlives exec
+  alarm(limits.seconds);  // stays set after exec
   return limit(RLIMIT_FSIZE, limits.file_size) && limit(RLIMIT_AS, limits.memory) &&
          (!limits.unprivileged || geteuid() != 0 || setuid(kNobody) == 0);
 }
 
-/// In the child. Returns only if it fails, with errno.
+/// Executes the program in the child. Returns only on failure, with errno set.
 void become(const Start& start) {
   if (start.apart) {
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) return;
-    if (getppid() != start.parent) _exit(0);  // it ended before this line
+    if (getppid() != start.parent) _exit(0);  // the parent ended before prctl
   }
   if (start.pinned && sched_setaffinity(0, sizeof start.cores, &start.cores) != 0) return;
   for (int stream = 0; stream < 3; ++stream) {

@@ -1,5 +1,5 @@
 #pragma once
-// A program started by this one.
+// Child processes.
 
 #include <sys/types.h>
 
@@ -14,44 +14,44 @@
 
 namespace difftape::system {
 
-/// All that was written to a file so far, read from its beginning.
+/// Returns everything written to a file so far, read from its beginning.
 std::string contents_of(std::FILE* file);
-/// The last line of a text that is not blank, without what is blank at its end.
+/// Returns the last line that is not blank, without trailing whitespace.
 std::string last_line(const std::string& text);
 
-/// A word in single quotes of a POSIX shell.
+/// Quotes a word for a POSIX shell, in single quotes.
 std::string in_shell_quotes(std::string_view word);
 
-/// How a program ended.
+/// Exit status of a program.
 struct ExitStatus {
   int exit = 0;    ///< exit code
-  int signal = 0;  ///< that killed it; 0: none
+  int signal = 0;  ///< the signal that killed it; 0: none
 
-  /// "exit code 78" or "killed by signal 9".
+  /// Returns "exit code 78" or "killed by signal 9".
   std::string str() const;
 };
 
-/// What a child may use. By default as much as this process.
+/// Resource limits of a child. By default it may use as much as this process.
 struct ChildLimits {
   std::optional<std::uint64_t> file_size = {};  ///< bytes; writing more fails as on a full disk
   std::optional<std::uint64_t> memory = {};     ///< bytes of address space
-  unsigned seconds = 0;                         ///< after which it is killed; 0: never
+  unsigned seconds = 0;                         ///< the child is killed after these; 0: never
   bool unprivileged = false;                    ///< a child of root runs as nobody
 };
 
 struct ChildSetup {
   int in, out, err;          ///< descriptors that become its standard streams
   std::string program = {};  ///< the file to execute; empty: the first word, found in PATH
-  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of this one
-  std::vector<int> cores = {};  ///< the only ones it runs on; empty: those of this process
-  /// Signals that a terminal sends to this program do not reach it; it gets SIGTERM when the thread
-  /// that started it is gone, however that ended.
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to the inherited
+  std::vector<int> cores = {};  ///< the only cores it runs on; empty: inherited
+  /// Signals from the terminal of this program do not reach the child. It gets SIGTERM when the
+  /// thread that started it ends, for any reason.
   bool apart = false;
-  std::filesystem::path directory = {};  ///< in which it begins; empty: that of this process
+  std::filesystem::path directory = {};  ///< its working directory; empty: inherited
   ChildLimits limits = {};
 };
 
-/// A child process; no zombie remains of it. Destroying it kills it if it still runs.
+/// A child process. The destructor kills it if it still runs, and reaps it.
 class Child {
  public:
   /// Throws MissingInput with the command and the reason if it cannot be started.
@@ -60,11 +60,11 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// How it ended, if it did; does not wait.
+  /// Returns the exit status if the child has ended; does not wait.
   const std::optional<ExitStatus>& poll();
-  /// Waits for its end.
+  /// Waits until the child ends.
   const ExitStatus& wait();
-  /// Sends a signal, unless it has ended.
+  /// Sends a signal unless the child has ended.
   void signal(int number);
   pid_t id() const { return id_; }
 

@@ -36,7 +36,8 @@ extern "C" void remember_signal(int signal) {
   last_signal = signal;
 }
 
-/// A signal that is ignored stays ignored: nohup ignores SIGHUP for the program it starts.
+/// Installs a handler. Ignored signals stay ignored: nohup ignores SIGHUP for the program it
+/// starts.
 void handle(void (*handler)(int)) {
   for (const int signal : kSignals)
     if (std::signal(signal, handler) == SIG_IGN) std::signal(signal, SIG_IGN);

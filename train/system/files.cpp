@@ -19,7 +19,7 @@ namespace {
 
 OutputError cannot_write(const std::filesystem::path& path) {
   return OutputError(fmt::format("cannot write {}: {}", path.string(),
-                                 errno == ELOOP ? "is a symbolic link, which is not followed"
+                                 errno == ELOOP ? "it is a symbolic link, which is not followed"
                                                 : std::generic_category().message(errno)));
 }
 
@@ -42,18 +42,18 @@ std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directo
 void make_folder(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  throw_if<OutputError>(bool(error), "cannot make {}: {}", directory.string(), error.message());
+  throw_if<OutputError>(bool(error), "cannot create {}: {}", directory.string(), error.message());
 }
 
 namespace {
 
-/// Calls f with the bytes of a file, a block at a time.
+/// Calls f for each block of bytes of a file.
 template <class F>
 void for_each_block(const std::filesystem::path& path, F&& f) {
   std::error_code ignored;
   if (const auto status = std::filesystem::status(path, ignored);
       exists(status) && !is_regular_file(status) && !is_directory(status))
-    throw MissingInput(fmt::format("cannot read {}: is not a regular file", path.string()));
+    throw MissingInput(fmt::format("cannot read {}: it is not a regular file", path.string()));
   const File file(std::fopen(path.c_str(), "rb"));
   std::array<char, 1 << 16> block;
   bool failed = file == nullptr;
@@ -76,7 +76,7 @@ std::string read_text(const std::filesystem::path& path) {
 
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(std::string_view, std::size_t)>& f) {
-  std::string begun;  // the line that goes on in the next block
+  std::string begun;  // the beginning of a line that the next block continues
   std::size_t end = 0;
   for_each_block(path, [&](std::string_view block) {
     for (std::size_t newline; (newline = block.find('\n')) != std::string_view::npos;) {
@@ -94,11 +94,11 @@ void for_each_line_from_the_end(const std::filesystem::path& path,
                                 const std::function<bool(std::string_view, std::size_t)>& f) {
   constexpr std::size_t kBlockBytes = 1 << 16;
   std::error_code error;
-  std::size_t left = std::filesystem::file_size(path, error);  // of the file, at its beginning
+  std::size_t left = std::filesystem::file_size(path, error);  // bytes not read yet
   errno = error.value();
   const File file(error ? nullptr : std::fopen(path.c_str(), "rb"));
   if (file == nullptr) throw cannot_read(path);
-  std::string text;  // between what is left of the file and the lines that f saw
+  std::string text;  // bytes that were read but not yet passed to f
   while (left > 0) {
     std::string block(std::min(std::max(kBlockBytes, text.size()), left), '\0');
     left -= block.size();
@@ -109,7 +109,7 @@ void for_each_line_from_the_end(const std::filesystem::path& path,
     for (std::size_t newline; (newline = text.rfind('\n')) != std::string::npos;) {
       text.resize(newline + 1);
       const std::size_t before = newline == 0 ? std::string::npos : text.rfind('\n', newline - 1);
-      if (before == std::string::npos && left > 0) break;  // it begins in the next block
+      if (before == std::string::npos && left > 0) break;  // the line begins in the next block
       const std::size_t begin = before == std::string::npos ? 0 : before + 1;
       const std::string_view line = std::string_view(text).substr(begin, newline - begin);
       if (!f(line, left + newline + 1)) return;
@@ -120,7 +120,7 @@ void for_each_line_from_the_end(const std::filesystem::path& path,
 
 namespace {
 
-/// The result of a system call, made again as long as a signal interrupts it.
+/// Repeats a system call as long as a signal interrupts it, and returns its result.
 template <class F>
 auto uninterrupted(F&& call) {
   auto result = call();
@@ -130,7 +130,7 @@ auto uninterrupted(F&& call) {
 
 constexpr int kNewFile = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
 constexpr int kAppended = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW;
-constexpr std::size_t kWriteBytes = 1 << 16;  // that are written at once
+constexpr std::size_t kWriteBytes = 1 << 16;  // size of a write
 
 }  // namespace
 
@@ -152,7 +152,8 @@ bool Descriptor::sync() {
 
 bool Descriptor::close() {
   if (!is_open()) return true;
-  return ::close(std::exchange(number_, -1)) == 0 || errno == EINTR;  // Linux closes it even so
+  return ::close(std::exchange(number_, -1)) == 0 ||
+         errno == EINTR;  // Linux closes it even after EINTR
 }
 
 NewFile::NewFile(const std::filesystem::path& path)
@@ -211,8 +212,8 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
 void require_absent(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
-  throw OutputError(fmt::format("{} exists; nothing is overwritten: choose another name with --out",
-                                path.string()));
+  throw OutputError(fmt::format(
+      "{} already exists and is not overwritten; choose another name with --out", path.string()));
 }
 
 StagedDirectory::StagedDirectory(std::filesystem::path target) : target_(std::move(target)) {
@@ -247,7 +248,7 @@ namespace {
 
 constexpr const char* kGlob = "*?[";
 
-/// As a part of a pattern that means this path alone.
+/// Returns a glob pattern that matches this path alone.
 std::string escaped(const std::string& path) {
   std::string text;
   for (const char c : path) {
@@ -299,7 +300,7 @@ std::string here_or_shared(const std::string& name, const std::filesystem::path&
 
 namespace {
 
-/// The lock of a file as a whole, which belongs to the open file, not to the process.
+/// Returns a lock of the whole file. It belongs to the open file description, not to the process.
 struct flock whole_file() {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -310,8 +311,8 @@ struct flock whole_file() {
 }  // namespace
 
 bool DirectoryLock::is_held(const std::filesystem::path& dir) {
-  const Descriptor opened(dir / "lock", O_RDONLY | O_NONBLOCK);  // a pipe would wait
-  if (!opened.is_open()) return errno != ENOENT;                 // what cannot be asked may be held
+  const Descriptor opened(dir / "lock", O_RDONLY | O_NONBLOCK);  // a pipe would block
+  if (!opened.is_open()) return errno != ENOENT;  // a lock that cannot be read may be held
   struct flock lock = whole_file();
   return fcntl(opened.number(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }

@@ -17,8 +17,8 @@ std::string text_of(const Json& json, int indent) {
 
 constexpr int kDeepest = 64;  // copying and printing recurse
 
-/// Sees the lists, objects and keys of a text before it is parsed, in time that is linear in their
-/// number: nlohmann's own callbacks look at all of an object whenever one of its values ends.
+/// Checks depth and keys before JSON is parsed, in linear time. The parser's own callbacks would
+/// take quadratic time: they visit a whole object whenever one of its values ends.
 class Check : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Check(bool unique_keys) : unique_keys_(unique_keys) {}
@@ -28,7 +28,7 @@ class Check : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(std::string& name) override {
     throw_if<DataError>(unique_keys_ && !keys_.back().insert(name).second,
-                        "the key '{}' is there twice", name);
+                        "the key '{}' appears twice", name);
     return true;
   }
   bool end_object() override {
@@ -48,23 +48,23 @@ class Check : public nlohmann::json_sax<nlohmann::json> {
   bool string(std::string&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    return false;  // the parser that follows says what is wrong
+    return false;  // the parser that follows reports the error
   }
 
  private:
   bool descend() {
     if (++depth_ <= kDeepest) return true;
     throw nlohmann::json::parse_error::create(
-        101, 0, fmt::format("nested more than {} deep", kDeepest), nullptr);
+        101, 0, fmt::format("nested more than {} levels deep", kDeepest), nullptr);
   }
 
   bool unique_keys_;
   int depth_ = 0;
-  std::vector<std::set<std::string>> keys_;  ///< so far, of each object that is open
+  std::vector<std::set<std::string>> keys_;  ///< the keys so far of each open object
 };
 
-/// Throws parse_error for what is nested too deep and, of `unique_keys`, DataError for a key that
-/// an object has twice.
+/// Throws parse_error for JSON that is nested too deep and, if `unique_keys`, DataError if an
+/// object has a key twice.
 void check(std::string_view text, bool unique_keys) {
   Check seen(unique_keys);
   nlohmann::json::sax_parse(text, &seen);
@@ -94,7 +94,7 @@ nlohmann::json parse_json_without_duplicates(std::string_view text) {
 namespace {
 
 template <class Json>
-std::int64_t whole_number_of(const Json& json) {
+std::int64_t checked_integer(const Json& json) {
   const bool fits = json.is_number_integer() && (!json.is_number_unsigned() ||
                                                  json <= std::numeric_limits<std::int64_t>::max());
   throw_if<DataError>(!fits, "{} is not a 64-bit integer", text_of(json, -1));
@@ -103,9 +103,9 @@ std::int64_t whole_number_of(const Json& json) {
 
 }  // namespace
 
-std::int64_t whole_number(const nlohmann::ordered_json& json) { return whole_number_of(json); }
+std::int64_t integer_of(const nlohmann::ordered_json& json) { return checked_integer(json); }
 
-std::int64_t whole_number(const nlohmann::json& json) { return whole_number_of(json); }
+std::int64_t integer_of(const nlohmann::json& json) { return checked_integer(json); }
 
 std::string json_text(const nlohmann::ordered_json& json, int indent) {
   return text_of(json, indent);

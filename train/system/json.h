@@ -1,6 +1,6 @@
 #pragma once
-// JSON as text. The parser and the printer of nlohmann::json are templates that cost every source
-// that uses them a second or two of compiling: here they are compiled once.
+// Parses and prints JSON. The templates of nlohmann::json take seconds to compile; here they are
+// compiled once.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -9,23 +9,24 @@
 
 namespace difftape::system {
 
-/// The keys keep their order. Throws nlohmann::json::parse_error with line and column; what is
-/// nested more than 64 deep is not JSON here, nor in the next two.
+/// Parses JSON and keeps the order of keys. Throws nlohmann::json::parse_error with line and
+/// column. All three parsers reject JSON nested more than 64 levels deep.
 nlohmann::ordered_json parse_json(std::string_view text);
 
-/// The same, but what is not JSON is a value that `is_discarded()`.
+/// Does the same, but returns a value that `is_discarded()` for invalid JSON.
 nlohmann::ordered_json json_or_discarded(std::string_view text);
 
-/// Keys in alphabetical order. Throws DataError for a key that an object has twice, of which other
-/// parsers take one, and nlohmann::json::parse_error.
+/// Parses JSON and sorts keys. Throws nlohmann::json::parse_error, and DataError if an object has a
+/// key twice; other parsers would keep one of them.
 nlohmann::json parse_json_without_duplicates(std::string_view text);
 
-/// An integer, where that of nlohmann::json takes any number, and one too large for 64 bits has
-/// no defined result. Throws DataError.
-std::int64_t whole_number(const nlohmann::ordered_json& json);
-std::int64_t whole_number(const nlohmann::json& json);
+/// Returns a 64-bit integer. Throws DataError for other values; nlohmann::json would convert any
+/// number, with undefined results beyond 64 bits.
+std::int64_t integer_of(const nlohmann::ordered_json& json);
+std::int64_t integer_of(const nlohmann::json& json);
 
-/// On one line, or with `indent` >= 0 on many. Bytes that are not UTF-8 become U+FFFD.
+/// Prints JSON on one line, or on several with `indent` >= 0. Bytes that are not UTF-8 become
+/// U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 std::string json_text(const nlohmann::json& json, int indent = -1);
 

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::optional<std::uint64_t>;
 
-/// The number after a word of a file whose lines are "word number ..."; nothing if it is not there.
+/// Returns the number after a word in a file of lines "word number ...", or nothing.
 Bytes number_after(const fs::path& file, std::string_view word) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -24,14 +24,14 @@ Bytes number_after(const fs::path& file, std::string_view word) {
   return std::nullopt;
 }
 
-/// What the files of a control group are called.
+/// File names and keys of a version of control groups.
 struct Names {
   const char *limit, *usage, *reclaimable;
 };
 constexpr Names kSecond{"memory.max", "memory.current", "inactive_file "};
 constexpr Names kFirst{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "};
 
-/// What a group has left; nothing without a limit.
+/// Returns the bytes that a group can still allocate, or nothing if it has no limit.
 Bytes left_in(const fs::path& group, const Names& names) {
   const Bytes limit = number_after(group / names.limit, "");  // "max" is not a number
   const Bytes usage = number_after(group / names.usage, "");
@@ -45,7 +45,7 @@ void keep_least(Bytes& least, const Bytes& other) {
   if (other && (!least || *other < *least)) least = other;
 }
 
-/// The group and those that it is in, up to the root of the hierarchy.
+/// Returns the minimum over the group and its ancestors up to the root of the hierarchy.
 Bytes left_up_from(const fs::path& hierarchy, const fs::path& group, const Names& names) {
   Bytes least;
   for (fs::path each = group.relative_path();; each = each.parent_path()) {
@@ -58,7 +58,7 @@ Bytes left_up_from(const fs::path& hierarchy, const fs::path& group, const Names
 
 std::optional<std::uint64_t> free_memory(const fs::path& root) {
   Bytes least = number_after(root / "proc/meminfo", "MemAvailable:");
-  if (least) *least *= 1024;  // it is in kB
+  if (least) *least *= 1024;  // the file counts in KiB
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {  // "0::/a/b" or "7:memory:/a/b"
     const std::size_t colon = line.find(':'), second = line.find(':', colon + 1);

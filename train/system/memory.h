@@ -1,5 +1,5 @@
 #pragma once
-// How much memory a process may still take, and what it need not keep.
+// Free memory of the machine, and memory that the process can return.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace difftape::system {
 
-/// Bytes that this process can take before the machine, or a control group that it is in, has none
-/// left: what the kernel calls available, and of each group its limit less what it uses and could
-/// not give back. Nothing where neither is known. `root` is where /proc and /sys are.
+/// Returns the bytes that this process can allocate: the minimum of the kernel's MemAvailable and,
+/// for each control group of the process, its limit minus its usage without inactive file pages.
+/// Returns nothing if none is known. `root` contains /proc and /sys.
 std::optional<std::uint64_t> free_memory(const std::filesystem::path& root = "/");
 
-/// Gives memory that was freed, and that the C library keeps for later, back to the system.
+/// Returns freed memory that the C library caches to the operating system.
 void return_free_memory();
 
 }  // namespace difftape::system

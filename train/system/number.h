@@ -1,5 +1,5 @@
 #pragma once
-// Numbers as text, and text as numbers.
+// Formats and parses numbers.
 
 #include <charconv>
 #include <cmath>
@@ -11,22 +11,22 @@
 
 namespace difftape::system {
 
-/// The value; of every NaN the one without a sign, which prints as "nan". Processors make the
-/// other one, "-nan", of 0 / 0.
+/// Returns the value, with the sign of a NaN removed so that it prints as "nan". Processors compute
+/// 0 / 0 as "-nan".
 inline double shown(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
-/// A number, at least 0, with its thousands separated: 820224 -> "820,224".
+/// Formats a number >= 0 with separated thousands: 820224 -> "820,224".
 std::string grouped(std::int64_t number);
 
-/// A number with all its digits, which read back exactly; empty for NaN.
+/// Formats a number with all its digits, so that reading it is exact; empty for NaN.
 std::string csv_number(double value);
 
-/// "881 GB", "4.2 GB", "37 MB": powers of 1000.
+/// Formats bytes in powers of 1000: "881 GB", "4.2 GB", "37 MB".
 std::string describe_bytes(double value);
 
-/// The number that is all of a text; nothing if it is none.
+/// Parses a string that is a number as a whole; returns nothing for other strings.
 template <class T>
 std::optional<T> read_number(std::string_view text) {
   T value{};

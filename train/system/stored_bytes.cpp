@@ -42,12 +42,13 @@ struct StoredBytes::Mapping {
     if (now.st_size == facts.st_size && now.st_mtim.tv_sec == facts.st_mtim.tv_sec &&
         now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec)
       return;
-    throw DataError(fmt::format("{}: changed while it was being read; begin again", path.string()));
+    throw DataError(
+        fmt::format("{}: the file changed while it was read; start again", path.string()));
   }
 
-  /// Pages that were looked at count as memory of the process until they are given back.
+  /// Releases mapped pages now and then, because they count as memory of the process.
   void forget_pages_after(std::size_t count) {
-    constexpr std::size_t kPages = 1 << 16;  // that the kernel maps around the first byte
+    constexpr std::size_t kPages = 1 << 16;  // mapped by the kernel around the first byte
     if (looked_at.fetch_add(count + kPages) < kInMemory) return;
     looked_at = 0;
     madvise(first, size(), MADV_DONTNEED);

@@ -1,5 +1,5 @@
 #pragma once
-// The bytes of a file that may be larger than memory.
+// Reads files that may be larger than memory.
 
 #include <cstddef>
 #include <filesystem>
@@ -9,9 +9,10 @@
 
 namespace difftape::system {
 
+/// The bytes of a file, in memory or mapped.
 class StoredBytes {
  public:
-  /// A file of up to so many bytes is read at once and kept; a larger one is mapped and stays open.
+  /// Files of up to this many bytes are read into memory; larger ones are mapped and stay open.
   static constexpr std::size_t kInMemory = std::size_t{16} << 20;
 
   /// Throws MissingInput with the path and the reason.
@@ -20,15 +21,15 @@ class StoredBytes {
   ~StoredBytes();
 
   std::size_t size() const { return size_; }
-  /// Bytes [begin, begin + count), which must lie within the file, as long as this lives; from any
-  /// thread. Throws DataError if the file changed since it was opened. A file must not become
-  /// shorter while they are looked at: the process would be killed (SIGBUS).
+  /// Returns the bytes [begin, begin + count), which must lie within the file. They are valid as
+  /// long as this object; any thread may call. Throws DataError if the file has changed since it
+  /// was opened. If the file is truncated while the bytes are in use, SIGBUS kills the process.
   std::string_view read(std::size_t begin, std::size_t count) const;
   std::string_view all() const { return read(0, size_); }
 
  private:
   struct Mapping;
-  std::unique_ptr<Mapping> mapping_;  ///< null: bytes_ has them all
+  std::unique_ptr<Mapping> mapping_;  ///< null: bytes_ holds the whole file
   std::string bytes_;
   std::size_t size_ = 0;
 };

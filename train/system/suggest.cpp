@@ -16,12 +16,12 @@ bool near(int distance, std::string_view a, std::string_view b) {
   return distance <= std::max(1, static_cast<int>(std::max(a.size(), b.size())) / 3);
 }
 
-/// What any two words of these lengths have as their distance at least.
+/// Returns a lower bound of the distance, from the lengths alone.
 int least_distance(std::string_view a, std::string_view b) {
   return static_cast<int>(std::max(a.size(), b.size()) - std::min(a.size(), b.size()));
 }
 
-/// "model.attention.kind" into "model.attention" and "kind".
+/// Splits "model.attention.kind" into "model.attention" and "kind".
 std::pair<std::string_view, std::string_view> split_last(std::string_view key) {
   const auto dot = key.rfind('.');
   if (dot == std::string_view::npos) return {"", key};
@@ -47,7 +47,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 namespace {
 
-/// The edits between two words that are near each other; nothing if they are not.
+/// Returns the edit distance of two words that are near each other, or nothing.
 std::optional<int> near_distance(std::string_view a, std::string_view b) {
   if (!near(least_distance(a, b), a, b)) return std::nullopt;
   const int distance = edit_distance(a, b);

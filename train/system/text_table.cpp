@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 
-/// Columns of text that a group takes.
+/// Returns the width of a group in characters.
 std::size_t extent(const ColumnGroup& group, const std::vector<std::size_t>& widths) {
   std::size_t sum = kGap * (group.end - group.begin - 1);
   for (std::size_t c = group.begin; c < group.end; ++c) sum += widths[c];
@@ -39,7 +39,7 @@ std::string line_of(const std::vector<std::string>& cells) {
   return line.erase(line.find_last_not_of(' ') + 1) + "\n";
 }
 
-/// Some columns of a table.
+/// Returns the table restricted to some columns.
 Table columns_of(const Table& table, const std::vector<std::size_t>& columns) {
   Table part;
   part.rows.resize(table.rows.size());

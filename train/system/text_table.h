@@ -1,5 +1,5 @@
 #pragma once
-// Tables of text: aligned for the terminal, and comma-separated values as RFC 4180 has them.
+// Formats tables: aligned for the terminal, or as comma-separated values (RFC 4180).
 
 #include <cstddef>
 #include <span>
@@ -11,20 +11,20 @@
 
 namespace difftape::system {
 
-/// Columns of a text that goes to a file or to a console that is not a terminal.
+/// Width, in characters, of text written to a file or a pipe.
 inline constexpr std::size_t kTextWidth = 100;
 
-/// Columns of the terminal of a file descriptor; first of all what the variable COLUMNS says, and
-/// `otherwise` if there is neither.
+/// Returns the width, in characters, from the environment variable COLUMNS, else of the terminal
+/// of a file descriptor, else `otherwise`.
 std::size_t terminal_width(int descriptor, std::size_t otherwise);
 
 struct Column {
-  std::string group;  ///< shared by neighbouring columns; empty: none
+  std::string group;  ///< shared by adjacent columns; empty: none
   std::string name;
-  bool left = false;  ///< text is aligned left, numbers right
+  bool left = false;  ///< aligned left, as strings are, or right, as numbers are
 };
 
-/// Neighbouring columns [begin, end) that share a label, or one column without.
+/// Adjacent columns [begin, end) that share a label, or one column without a label.
 struct ColumnGroup {
   std::string label;
   std::size_t begin, end;
@@ -33,33 +33,33 @@ std::vector<ColumnGroup> column_groups(std::span<const Column> columns);
 
 struct Table {
   std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;  ///< one cell a column
+  std::vector<std::vector<std::string>> rows;  ///< one cell per column
 };
 
-/// A text on one line: as it is, or quoted with escapes if anything in it is not printable, such as
-/// a line break or what a terminal obeys.
+/// Returns a string that is safe to print on one line: unchanged, or quoted with escapes if it
+/// contains unprintable characters such as line breaks or terminal control codes.
 std::string printable(const std::string& text);
 
-/// Aligned, with a newline at the end; a line of group labels first, if there are any. Cells are
-/// printable.
+/// Formats an aligned table that ends in a newline. A line of group labels comes first if there are
+/// any. Cells must be printable.
 std::string to_text(const Table& table);
-/// The same in blocks of whole column groups that fit `width` where one can, one below the other,
-/// each beginning with the first `keys` columns.
+/// Does the same in blocks, one below the other, that fit `width` if possible. A block consists of
+/// the first `keys` columns and of whole column groups.
 std::string to_text(const Table& table, std::size_t width, std::size_t keys);
 
-/// Text broken between words into lines of at most `width`, if its words allow it, each after
-/// `indent`; a newline at the end.
+/// Breaks text between words into lines that begin with `indent` and end in a newline. A line is
+/// longer than `width` characters only if a single word is.
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent);
 
-/// A field as it is written: quoted if it holds a comma, a quote or a line break.
+/// Formats a field: quoted if it contains a comma, a quote or a line break.
 std::string csv_field(std::string_view text);
 
-/// A line of fields, each quoted where it must be, with its newline.
+/// Formats a line of fields, quoted as needed, with its newline.
 std::string csv_line(std::span<const std::string> fields);
 
-/// The fields of each line, unquoted; lines end with LF or CRLF, the last may end with the text. An
-/// empty line has one empty field. Malformed text is not refused: a quote within a field is
-/// part of it, and a quoted field that is never closed ends with the text.
+/// Returns the unquoted fields of each line. Lines end with LF or CRLF; the last one may end with
+/// the text. An empty line has one empty field. Malformed text is accepted: a quote within a field
+/// is part of it, and a quoted field that is never closed ends with the text.
 std::vector<std::vector<std::string>> read_csv(std::string_view text);
 
 }  // namespace difftape::system

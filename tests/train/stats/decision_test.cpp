@@ -17,7 +17,7 @@ PairedDifference paired(const std::vector<double>& differences) {
   return paired_difference(differences, std::vector<double>(differences.size()));
 }
 
-TEST(Equivalence, is_found_where_the_interval_of_ninety_percent_lies_within_the_margin) {
+TEST(Equivalence, is_found_if_the_90_percent_interval_lies_within_the_margin) {
   const PairedDifference d = paired({0.2, -0.1, 0.4, 0.1, -0.3, 0.2});
   const double reach = std::abs(d.difference.mean) + student_t_quantile(0.95, 5) * d.error;
   EXPECT_NEAR(equivalence_p(d, reach), 0.05, 1e-12);
@@ -33,7 +33,7 @@ TEST(Equivalence, needs_two_pairs_and_a_margin) {
   EXPECT_EQ(equivalence_p(paired({1, 1, 1}), 0.01), 1);
 }
 
-TEST(UpperP, is_of_the_distance_from_where_it_is_asked) {
+TEST(UpperP, measures_the_distance_from_its_second_argument) {
   const PairedDifference d = paired({1.2, 0.9, 1.4, 1.1, 0.7, 1.2});
   const double limit = d.difference.mean - student_t_quantile(0.95, 5) * d.error;
   EXPECT_NEAR(upper_p(d, limit), 0.05, 1e-12);
@@ -44,8 +44,8 @@ TEST(UpperP, is_of_the_distance_from_where_it_is_asked) {
   EXPECT_TRUE(std::isnan(upper_p(paired({1}), 0)));
 }
 
-TEST(SignFlips, count_the_sums_that_are_as_far_from_zero) {
-  EXPECT_EQ(sign_flip_p(std::vector{1.0, 2.0, 3.0}), 0.25) << "3 pairs can say no more";
+TEST(SignFlips, count_the_sums_at_least_as_far_from_zero) {
+  EXPECT_EQ(sign_flip_p(std::vector{1.0, 2.0, 3.0}), 0.25) << "the minimum for 3 pairs";
   EXPECT_EQ(sign_flip_p(std::vector{1.0, 1.0, 1.0, 1.0, 1.0}), 0.0625);
   EXPECT_EQ(sign_flip_p(std::vector{-1.0, 2.0, 3.0}), 0.5) << "4, 6 and their negatives";
   EXPECT_EQ(sign_flip_p(std::vector{0.1, -0.1}), 1);
@@ -55,7 +55,7 @@ TEST(SignFlips, count_the_sums_that_are_as_far_from_zero) {
   EXPECT_TRUE(std::isnan(sign_flip_p(std::vector<double>(kMostSignFlips + 1, 1.0))));
 }
 
-TEST(BenjaminiHochberg, are_the_values_of_their_article) {
+TEST(BenjaminiHochberg, reproduces_the_example_of_the_article) {
   // The fifteen tests of section 3.2: four are rejected at q = 0.05.
   const std::vector<double> p{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
                               0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
@@ -100,12 +100,12 @@ TEST(Power, is_how_often_the_test_finds_the_effect) {
   EXPECT_NEAR(one_sided_power(0, error, 7, 0.05), 0.05, 1e-9);
 }
 
-TEST(JointHolm, multiplies_by_the_claims_until_both_questions_of_one_are_answered) {
+TEST(JointHolm, multiplies_by_the_claims_until_both_nulls_of_one_are_rejected) {
   // The first claim: a difference that is within its margin.
-  const std::vector<TwoQuestions> claims{{0.001, 0.004}, {0.012, 0.5}, {0.6, 0.013}};
+  const std::vector<TwoHypotheses> claims{{0.001, 0.004}, {0.012, 0.5}, {0.6, 0.013}};
   const auto corrected = joint_holm(claims);
   EXPECT_DOUBLE_EQ(corrected[0].own, 3 * 0.001);
-  EXPECT_DOUBLE_EQ(corrected[0].other, 3 * 0.004) << "one question answered: no credit";
+  EXPECT_DOUBLE_EQ(corrected[0].other, 3 * 0.004) << "one null rejected: no credit";
   EXPECT_DOUBLE_EQ(corrected[1].own, 2.5 * 0.012) << "the other direction still counts half";
   EXPECT_DOUBLE_EQ(corrected[2].other, 2.5 * 0.013);
   EXPECT_EQ(corrected[1].own_factor, 2.5);
@@ -113,8 +113,8 @@ TEST(JointHolm, multiplies_by_the_claims_until_both_questions_of_one_are_answere
   EXPECT_EQ(corrected[1].other, 1);
 }
 
-TEST(JointHolm, credits_a_claim_without_a_second_question_for_its_direction) {
-  const std::vector<TwoQuestions> claims{{0.001, {}}, {0.01, {}}, {0.02, {}}};
+TEST(JointHolm, credits_a_claim_without_a_second_hypothesis_for_its_direction) {
+  const std::vector<TwoHypotheses> claims{{0.001, {}}, {0.01, {}}, {0.02, {}}};
   const auto corrected = joint_holm(claims);
   EXPECT_DOUBLE_EQ(corrected[0].own, 3 * 0.001);
   EXPECT_DOUBLE_EQ(corrected[1].own, 2.5 * 0.01);
@@ -122,26 +122,27 @@ TEST(JointHolm, credits_a_claim_without_a_second_question_for_its_direction) {
   EXPECT_TRUE(std::isnan(corrected[0].other));
 }
 
-TEST(JointHolm, never_credits_complementary_questions) {
-  const std::vector<TwoQuestions> claims{{0.001, 0.9, true}, {0.9, 0.001, true}, {0.03, 0.9, true}};
+TEST(JointHolm, never_credits_complementary_hypotheses) {
+  const std::vector<TwoHypotheses> claims{
+      {0.001, 0.9, true}, {0.9, 0.001, true}, {0.03, 0.9, true}};
   const auto corrected = joint_holm(claims);
   EXPECT_DOUBLE_EQ(corrected[0].own, 3 * 0.001);
   EXPECT_DOUBLE_EQ(corrected[1].other, 3 * 0.001);
   EXPECT_DOUBLE_EQ(corrected[2].own, 3 * 0.03);
 }
 
-TEST(JointHolm, counts_what_cannot_be_tested_yet) {
-  const std::vector<TwoQuestions> claims{{0.01, kNaN}, {kNaN, {}}, {0.01, {}}};
+TEST(JointHolm, counts_hypotheses_that_cannot_be_tested_yet) {
+  const std::vector<TwoHypotheses> claims{{0.01, kNaN}, {kNaN, {}}, {0.01, {}}};
   const auto corrected = joint_holm(claims);
   EXPECT_DOUBLE_EQ(corrected[0].own, 3 * 0.01);
   EXPECT_TRUE(std::isnan(corrected[1].own) && std::isnan(corrected[1].own_factor));
-  EXPECT_DOUBLE_EQ(corrected[2].own, 3 * 0.01) << "the margin of the first is still asked";
+  EXPECT_DOUBLE_EQ(corrected[2].own, 3 * 0.01) << "the margin of the first is still tested";
   EXPECT_TRUE(joint_holm({}).empty());
 }
 
 RC_GTEST_PROP(JointHolm, keeps_the_order_and_lies_between_holm_and_bonferroni,
               (std::vector<unsigned> draws)) {
-  std::vector<TwoQuestions> claims;
+  std::vector<TwoHypotheses> claims;
   std::vector<double> own;
   for (const unsigned draw : draws) {
     claims.push_back({(draw % 1001) / 1000.0, {}});

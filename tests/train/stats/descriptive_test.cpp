@@ -21,7 +21,7 @@ TEST(Quantile, interpolates_between_order_statistics) {
   EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
 }
 
-TEST(Quantile, is_that_of_numpy) {
+TEST(Quantile, equals_numpys) {
   const std::vector<double> values{3.1, -2.0, 7.5, 0.25, 4.0};  // reference.py
   EXPECT_DOUBLE_EQ(quantile(values, 0.025), -1.775);
   EXPECT_DOUBLE_EQ(quantile(values, 0.1), -1.1);
@@ -29,7 +29,7 @@ TEST(Quantile, is_that_of_numpy) {
   EXPECT_DOUBLE_EQ(quantile(values, 0.975), 7.15);
 }
 
-TEST(Variance, is_that_of_the_population_and_unknown_of_nothing) {
+TEST(Variance, is_the_population_variance_and_nan_without_values) {
   const std::array values{1.0, 2.0, 3.0, 4.0};
   EXPECT_DOUBLE_EQ(mean(values), 2.5);
   EXPECT_DOUBLE_EQ(variance(values), 1.25);
@@ -52,14 +52,14 @@ TEST(GrowthExponent, is_the_slope_of_logarithms) {
   EXPECT_NEAR(growth_exponent(steps, squares), 2, 1e-13);
 }
 
-TEST(GrowthExponent, leaves_out_what_has_no_logarithm_and_needs_two_steps) {
+TEST(GrowthExponent, skips_values_without_a_logarithm_and_needs_two_steps) {
   const std::array x{1.0, 2.0, 3.0, 4.0, 8.0}, y{1.0, kNaN, 0.0, kInfinity, 2.0};
   EXPECT_NEAR(growth_exponent(x, y), 1.0 / 3, 1e-14);
   EXPECT_TRUE(std::isnan(growth_exponent({}, {})));
   EXPECT_TRUE(std::isnan(growth_exponent(std::array{5.0, 5.0}, std::array{1.0, 2.0})));
 }
 
-TEST(Correlation, is_of_pearson_whatever_the_scales) {
+TEST(Correlation, is_pearsons_for_any_scales) {
   const std::vector<double> x{1, 2, 3, 4}, y{10, 30, 20, 40};
   EXPECT_DOUBLE_EQ(correlation(x, y), 0.8);
   EXPECT_DOUBLE_EQ(correlation(y, x), 0.8);
@@ -71,7 +71,7 @@ double grad_norm_late_variance(const std::vector<double>& norms) {
   return late_variance(numbered(norms));
 }
 
-/// Norms of the steps 1 to n that follow 3 step^exponent.
+/// Returns the norms 3 step^exponent of the steps 1 to n.
 std::vector<double> power(std::size_t n, double exponent) {
   std::vector<double> norms;
   for (std::size_t step = 1; step <= n; ++step)
@@ -85,7 +85,7 @@ TEST(LateGrowth, is_the_exponent_of_a_power_of_the_step) {
       EXPECT_NEAR(grad_norm_growth(power(steps, exponent)), exponent, 1e-9) << steps;
 }
 
-TEST(LateGrowth, looks_at_the_second_half_of_the_steps_only) {
+TEST(LateGrowth, uses_the_second_half_of_the_steps_only) {
   std::vector<double> norms = power(101, 1.5);
   for (std::size_t step = 1; 2 * step <= 101; ++step) norms[step - 1] = 1e6;
   EXPECT_NEAR(grad_norm_growth(norms), 1.5, 1e-9);
@@ -112,7 +112,7 @@ TEST(LateGrowth, is_nan_without_two_positive_finite_norms) {
   EXPECT_TRUE(std::isnan(grad_norm_growth({1, 2, kNaN, 0, kInfinity, 3})));
 }
 
-TEST(LateGrowth, leaves_out_what_is_not_finite) {
+TEST(LateGrowth, skips_non_finite_values) {
   std::vector<double> norms = power(40, 0.75);
   norms[30] = kNaN;
   norms[39] = kInfinity;
@@ -127,7 +127,7 @@ TEST(LateVariance, is_the_population_variance_of_the_last_quarter) {
   EXPECT_TRUE(std::isnan(grad_norm_late_variance({})));
 }
 
-TEST(Late, takes_the_last_part_of_the_steps_whichever_were_logged) {
+TEST(Late, selects_the_last_fraction_of_the_steps_for_any_logging_interval) {
   const Series all = numbered(std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
   EXPECT_EQ(late(all, kLastQuarter).value, (std::vector<double>{7, 8, 9}));
   EXPECT_EQ(late(all, kSecondHalf).value, (std::vector<double>{5, 6, 7, 8, 9}));

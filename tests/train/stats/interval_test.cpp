@@ -13,7 +13,7 @@
 namespace difftape::stats {
 namespace {
 
-TEST(Interval, quantiles_of_student_t_are_those_of_the_tables) {
+TEST(Interval, quantiles_of_student_t_match_published_tables) {
   EXPECT_NEAR(student_t_quantile(0.975, 1), 12.7062, 5e-5);
   EXPECT_NEAR(student_t_quantile(0.975, 2), 4.3027, 5e-5);
   EXPECT_NEAR(student_t_quantile(0.975, 4), 2.7764, 5e-5);
@@ -32,7 +32,7 @@ TEST(Interval, is_the_mean_with_t_times_its_standard_error) {
   EXPECT_DOUBLE_EQ(interval.high(), interval.mean + interval.half_width);
 }
 
-TEST(Interval, of_equal_values_has_no_width_and_of_one_or_none_none_that_is_known) {
+TEST(Interval, has_zero_width_for_equal_values_and_unknown_width_for_one_or_none) {
   const std::array equal{2.5, 2.5, 2.5};
   const std::array one{7.0};
   EXPECT_EQ(mean_interval(equal).half_width, 0);
@@ -41,14 +41,14 @@ TEST(Interval, of_equal_values_has_no_width_and_of_one_or_none_none_that_is_know
   EXPECT_TRUE(std::isnan(mean_interval({}).mean));
 }
 
-TEST(Interval, carries_on_what_is_not_finite) {
+TEST(Interval, propagates_non_finite_values) {
   const std::array infinite{1.0, std::numeric_limits<double>::infinity()}, nan{1.0, std::nan("")};
   EXPECT_EQ(mean_interval(infinite).mean, std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(mean_interval(infinite).half_width));
   EXPECT_TRUE(std::isnan(mean_interval(nan).mean));
 }
 
-// Values of mpmath in tests/train/stats/reference.py.
+// Reference values from mpmath, computed by tests/train/stats/reference.py.
 
 TEST(StudentT, has_the_p_values_of_its_incomplete_beta_function) {
   EXPECT_NEAR(student_t_two_sided(2, 3), 0.139325968559, 1e-12);
@@ -59,7 +59,7 @@ TEST(StudentT, has_the_p_values_of_its_incomplete_beta_function) {
   EXPECT_TRUE(std::isnan(student_t_two_sided(kNaN, 4)));
 }
 
-TEST(PairedDifference, of_students_own_example_is_the_published_one) {
+TEST(PairedDifference, reproduces_students_own_example) {
   // "Student" (1908), hours of sleep gained by two drugs; R's t.test(paired = TRUE) prints
   // p-value = 0.002833 and -2.4598858 -0.7001142.
   const std::array a{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0},
@@ -73,7 +73,7 @@ TEST(PairedDifference, of_students_own_example_is_the_published_one) {
   EXPECT_NEAR(sleep.p, 0.00283289019738, 1e-13);
 }
 
-TEST(PairedDifference, of_three_seeds_knows_that_they_are_few) {
+TEST(PairedDifference, of_three_seeds_has_a_wide_interval) {
   const PairedDifference result =
       paired_difference(std::array{2.31, 2.305, 2.32}, std::array{2.33, 2.34, 2.335});
   EXPECT_NEAR(result.difference.mean, -0.0233333333333, 1e-12);
@@ -81,7 +81,7 @@ TEST(PairedDifference, of_three_seeds_knows_that_they_are_few) {
   EXPECT_NEAR(result.p, 0.0603815227004, 1e-11);
 }
 
-TEST(PairedDifference, of_one_pair_has_no_interval_and_of_none_nothing) {
+TEST(PairedDifference, has_no_interval_for_one_pair_and_no_mean_for_none) {
   const PairedDifference one = paired_difference(std::array{2.0}, std::array{3.0});
   EXPECT_EQ(one.difference.mean, -1);
   EXPECT_TRUE(std::isnan(one.difference.half_width));
@@ -96,7 +96,7 @@ TEST(PairedDifference, of_equal_differences_is_judged_by_their_signs) {
   EXPECT_EQ(paired_difference(a, a).p, 1);
 }
 
-TEST(PairedDifference, takes_differences_that_only_rounding_tells_apart_for_equal) {
+TEST(PairedDifference, treats_differences_that_differ_by_rounding_as_equal) {
   // Spike scores: 0.4 - 0.1 and 0.3 - 0.0 are two numbers in floating point.
   const auto scores = [](std::array<int, 3> spikes) {
     std::array<double, 3> result;
@@ -116,13 +116,13 @@ TEST(PairedDifference, takes_differences_that_only_rounding_tells_apart_for_equa
       << "a millionth is a difference";
 }
 
-TEST(PairedDifference, carries_on_a_nan) {
+TEST(PairedDifference, propagates_nan) {
   const PairedDifference result = paired_difference(std::array{1.0, kNaN}, std::array{1.0, 2.0});
   EXPECT_TRUE(std::isnan(result.difference.mean));
   EXPECT_TRUE(std::isnan(result.p));
 }
 
-TEST(PairedDifference, without_an_effect_is_below_a_twentieth_once_in_twenty) {
+TEST(PairedDifference, without_an_effect_has_p_below_0_05_once_in_twenty) {
   const RandomStream noise(3, "paired");
   int below = 0;
   constexpr int kTrials = 4000;
@@ -140,13 +140,13 @@ TEST(PairedDifference, without_an_effect_is_below_a_twentieth_once_in_twenty) {
 }
 
 TEST(ErrorParts, add_up_with_the_degrees_of_welch_and_satterthwaite) {
-  // Two samples of variances 4 and 9 of the mean, with 5 and 11 degrees of freedom.
+  // Two means with variances 4 and 9, and 5 and 11 degrees of freedom.
   const ErrorPart sum = sum_of_errors(std::array{ErrorPart{4, 5}, ErrorPart{9, 11}});
   EXPECT_DOUBLE_EQ(sum.variance, 13);
   EXPECT_DOUBLE_EQ(sum.degrees, 169 / (16.0 / 5 + 81.0 / 11));
   const ErrorPart one = sum_of_errors(std::array{ErrorPart{4, 5}, ErrorPart{0, 1}});
   EXPECT_EQ(one.variance, 4);
-  EXPECT_EQ(one.degrees, 5) << "a part without variance has no say";
+  EXPECT_EQ(one.degrees, 5) << "a part without variance has no influence";
 }
 
 TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
@@ -178,7 +178,7 @@ TEST(Holm, gives_ties_one_value_and_no_more_than_one) {
   EXPECT_EQ(adjusted, (std::vector{1.0, 1.0, 0.08, 0.08}));
 }
 
-TEST(Holm, does_not_count_what_was_not_tested) {
+TEST(Holm, does_not_count_nan_as_a_test) {
   const std::vector<double> adjusted = holm(std::array{0.01, kNaN, 0.02, kNaN});
   EXPECT_DOUBLE_EQ(adjusted[0], 0.02);
   EXPECT_DOUBLE_EQ(adjusted[2], 0.02);
@@ -198,7 +198,7 @@ RC_GTEST_PROP(Holm, never_lowers_and_keeps_the_order, (std::vector<unsigned> dra
 
 constexpr double kSizes[] = {67000, 230000, 670000};
 
-/// Differences of sizes; with `shared` seeds each seed is the same at all of them.
+/// Differences at several sizes; with `shared`, all sizes have the same seeds.
 std::vector<SizeGaps> sizes_of(const std::vector<std::vector<double>>& gaps, bool shared) {
   std::vector<SizeGaps> sizes;
   for (std::size_t i = 0; i < gaps.size(); ++i) {
@@ -217,7 +217,7 @@ const std::vector<std::vector<double>> kApart{
     {-0.0301, -0.0188, -0.0352, -0.0297, -0.0361, -0.0270, -0.0338},
     {-0.0189, -0.0343, -0.0101, -0.0412}};
 
-TEST(SizeTrend, of_seeds_at_all_sizes_is_the_slope_of_a_mixed_model) {
+TEST(SizeTrend, with_the_same_seeds_at_all_sizes_is_the_slope_of_a_mixed_model) {
   const PairedDifference slope = size_trend(sizes_of(kEverywhere, true), Trend::slope);
   EXPECT_NEAR(slope.difference.mean, 0.0165908958429, 1e-12);
   EXPECT_NEAR(slope.error, 0.00404175730811, 1e-12) << "MixedLM of statsmodels, REML";
@@ -225,13 +225,13 @@ TEST(SizeTrend, of_seeds_at_all_sizes_is_the_slope_of_a_mixed_model) {
   EXPECT_EQ(slope.pairs, 24);
 }
 
-TEST(SizeTrend, of_other_seeds_at_each_size_has_the_error_of_weighted_least_squares) {
+TEST(SizeTrend, with_other_seeds_at_each_size_has_the_error_of_weighted_least_squares) {
   const PairedDifference slope = size_trend(sizes_of(kApart, false), Trend::slope);
   EXPECT_NEAR(slope.difference.mean, 0.0152990256229, 1e-12);
   EXPECT_NEAR(slope.error, 0.00777610751824, 1e-13);
 }
 
-TEST(SizeTrend, of_the_mean_over_two_sizes_is_tested_as_welch_does) {
+TEST(SizeTrend, mean_over_two_sizes_equals_welchs_test) {
   const PairedDifference mean = size_trend(sizes_of({kApart[0], kApart[1]}, false), Trend::mean);
   EXPECT_NEAR(mean.difference.mean, -0.03553, 1e-15);
   EXPECT_NEAR(mean.error, 0.00228767557224, 1e-13);
@@ -256,9 +256,9 @@ TEST(SizeTrend, without_a_spread_has_no_error) {
   EXPECT_NEAR(equal.difference.mean, 0.2 / std::log10(kSizes[1] / kSizes[0]), 1e-12);
 }
 
-TEST(SizeTrend, of_a_seed_that_is_alone_in_its_sizes_takes_the_variance_of_these) {
+TEST(SizeTrend, gives_a_seed_that_is_alone_in_its_sizes_their_variance) {
   std::vector<SizeGaps> sizes = sizes_of({kApart[0], kApart[1]}, false);
-  sizes[1].seeds[0] = sizes[0].seeds[0];  // one seed of both, four and six of one
+  sizes[1].seeds[0] = sizes[0].seeds[0];  // one seed at both sizes, four and six at one
   const PairedDifference mean = size_trend(sizes, Trend::mean);
   EXPECT_GT(mean.error, 0.0015);
   EXPECT_LT(mean.error, 0.0035);
@@ -276,8 +276,8 @@ TEST(SizeTrend, weights_add_up_to_the_estimate) {
   }
 }
 
-/// How often intervals of 95 % hold the true slope or mean: 16, 24 and 6 seeds, deviations that
-/// rise with size, and `of_seed` as the deviation that a seed has at all sizes.
+/// Returns how often 95 % intervals contain the true slope or mean, for 16, 24 and 6 seeds and
+/// deviations that rise with size. `of_seed` is the deviation of a seed at all sizes.
 double coverage(Trend trend, double of_seed, bool shared) {
   constexpr int kTrials = 4000, kSeeds[] = {16, 24, 6};
   constexpr double kDeviations[] = {0.010, 0.012, 0.015}, kSlope = 0.01;
@@ -304,7 +304,7 @@ double coverage(Trend trend, double of_seed, bool shared) {
   return static_cast<double>(held) / kTrials;
 }
 
-TEST(SizeTrend, has_intervals_that_hold_the_truth_as_often_as_they_say) {
+TEST(SizeTrend, intervals_contain_the_truth_at_their_nominal_rate) {
   // Binomial: a standard deviation of 0.0034.
   for (const Trend trend : {Trend::slope, Trend::mean}) {
     EXPECT_NEAR(coverage(trend, 0, false), 0.95, 0.01);

@@ -43,7 +43,7 @@ TEST(LrOptimum, of_a_symmetric_curve_is_its_lowest_rung) {
       << "between two equal rungs";
 }
 
-TEST(LrOptimum, is_refused_where_it_is_not_bracketed) {
+TEST(LrOptimum, needs_a_lowest_rung_between_two_others) {
   const std::vector<double> rates{1e-3, 2e-3, 4e-3};
   EXPECT_EQ(of_means(rates, {1.5, 1.6, 1.7}).reason,
             "the lowest mean loss is at the lower end of the ladder, 0.001; extend the ladder "
@@ -52,13 +52,13 @@ TEST(LrOptimum, is_refused_where_it_is_not_bracketed) {
             "the lowest mean loss is at the upper end of the ladder, 0.004; extend the ladder "
             "upward");
   EXPECT_THAT(of_means({1e-3, 2e-3}, {2, 1}).reason, HasSubstr("2 learning rates"));
-  EXPECT_THAT(of_means(rates, {2, 1, kNaN}).reason, HasSubstr("not known"));
+  EXPECT_THAT(of_means(rates, {2, 1, kNaN}).reason, HasSubstr("unknown"));
   EXPECT_THAT(of_means(rates, {2, 2, 2}).reason, HasSubstr("lower end"));
   EXPECT_THAT(lr_optimum(rates, {}, kStream).reason, HasSubstr("no seed"));
   EXPECT_TRUE(std::isnan(of_means(rates, {1.5, 1.6, 1.7}).lr));
 }
 
-/// A parabola in log lr about `best`, with noise of each seed and of each run.
+/// A parabola in log(lr) around `best`, with noise per seed and per run.
 std::vector<std::vector<double>> ladder(const std::vector<double>& rates, std::size_t seeds,
                                         double best, const RandomStream& noise) {
   std::vector<std::vector<double>> losses(rates.size(), std::vector<double>(seeds));
@@ -72,7 +72,7 @@ std::vector<std::vector<double>> ladder(const std::vector<double>& rates, std::s
   return losses;
 }
 
-TEST(LrOptimum, has_an_interval_from_four_seeds_on_and_the_same_one_every_time) {
+TEST(LrOptimum, has_a_deterministic_interval_for_four_or_more_seeds) {
   const std::vector<double> rates{4e-3, 8e-3, 1.6e-2, 3.2e-2};
   const auto losses = ladder(rates, 4, 1.1e-2, RandomStream(3, "ladder"));
   const LrOptimum found = lr_optimum(rates, losses, kStream);
@@ -89,7 +89,7 @@ TEST(LrOptimum, has_an_interval_from_four_seeds_on_and_the_same_one_every_time) 
         drawn[rate][i] = losses[rate][static_cast<std::size_t>(draw >> (2 * i)) & 3];
     all.push_back(lr_optimum(rates, drawn, kStream, 1).lr);
   }
-  // Four seeds: a normal variable is beyond sqrt(4 / 3) 3.182 = 3.675 deviations in 1.19e-4.
+  // Four seeds: a normal variable exceeds sqrt(4 / 3) 3.182 = 3.675 with probability 1.19e-4.
   EXPECT_NEAR(found.low / quantile(all, 1.19e-4), 1, 0.01);
   EXPECT_NEAR(found.high / quantile(all, 1 - 1.19e-4), 1, 0.01);
 
@@ -99,7 +99,7 @@ TEST(LrOptimum, has_an_interval_from_four_seeds_on_and_the_same_one_every_time) 
   EXPECT_FALSE(std::isnan(lr_optimum(rates, three, kStream).lr));
 }
 
-TEST(LrOptimum, interval_holds_the_true_rate_in_95_of_100_studies_of_six_seeds) {
+TEST(LrOptimum, interval_contains_the_true_rate_in_95_of_100_studies_of_six_seeds) {
   const std::vector<double> rates{2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2};
   constexpr int kStudies = 500;
   int holds = 0;
@@ -129,7 +129,7 @@ TEST(CappedLoss, is_the_loss_at_init_for_a_run_that_diverged_or_got_worse) {
   EXPECT_EQ(capped_loss(7, 5.5), 5.5);
   EXPECT_EQ(capped_loss(kNaN, 5.5), 5.5);
   EXPECT_EQ(capped_loss(kInfinity, 5.5), 5.5);
-  EXPECT_TRUE(std::isnan(capped_loss(2.3, kNaN))) << "no number is made up";
+  EXPECT_TRUE(std::isnan(capped_loss(2.3, kNaN))) << "no value is invented";
 }
 
 TEST(LrSensitivity, is_the_mean_excess_over_the_best_rate) {
@@ -138,7 +138,7 @@ TEST(LrSensitivity, is_the_mean_excess_over_the_best_rate) {
   EXPECT_NEAR(lr_sensitivity({{2.2, 2.6}, {2.1, 2.1}, {5.5, 2.5}}), (0.3 + 0 + 1.9) / 3, 1e-15);
 }
 
-TEST(LrSensitivity, of_equal_losses_is_nothing_and_of_one_rate_unknown) {
+TEST(LrSensitivity, is_zero_for_equal_losses_and_unknown_for_one_rate) {
   EXPECT_EQ(lr_sensitivity({{2.0, 2.0}, {2.0}}), 0);
   EXPECT_TRUE(std::isnan(lr_sensitivity({{2.0, 2.1}})));
   EXPECT_TRUE(std::isnan(lr_sensitivity({})));
@@ -146,7 +146,8 @@ TEST(LrSensitivity, of_equal_losses_is_nothing_and_of_one_rate_unknown) {
   EXPECT_TRUE(std::isnan(lr_sensitivity({{2.0}, {kNaN}})));
 }
 
-RC_GTEST_PROP(LrSensitivity, does_not_see_a_shift_of_rates_nor_of_losses, (std::vector<int> raw)) {
+RC_GTEST_PROP(LrSensitivity, does_not_depend_on_a_shift_of_rates_or_losses,
+              (std::vector<int> raw)) {
   raw.insert(raw.end(), {7, 3});
   Groups losses, moved;
   for (const int value : raw) {
@@ -158,7 +159,7 @@ RC_GTEST_PROP(LrSensitivity, does_not_see_a_shift_of_rates_nor_of_losses, (std::
   RC_ASSERT(std::abs(e - lr_sensitivity(moved)) < 1e-9);
 }
 
-TEST(Bootstrap, limits_of_a_mean_are_those_of_the_normal_distribution) {
+TEST(Bootstrap, limits_of_a_mean_match_the_normal_distribution) {
   const RandomStream noise(1, "sample");
   Groups sample(1);
   for (std::uint64_t i = 0; i < 200; ++i) sample[0].push_back(noise.normal(i));
@@ -176,7 +177,7 @@ TEST(Bootstrap, of_two_values_reaches_from_one_to_the_other) {
   EXPECT_EQ(limits.high, 3);
 }
 
-TEST(Bootstrap, draws_within_each_group_and_the_same_every_time) {
+TEST(Bootstrap, draws_within_each_group_and_is_deterministic) {
   const Groups groups{{1, 2, 4}, {100, 101, 103}};
   const auto in_place = [](const Groups& drawn) {
     bool ok = true;
@@ -192,13 +193,13 @@ TEST(Bootstrap, draws_within_each_group_and_the_same_every_time) {
   EXPECT_EQ(once.high, again.high);
 }
 
-TEST(Bootstrap, has_no_limits_where_a_group_is_one_value) {
+TEST(Bootstrap, has_no_limits_if_a_group_has_one_value) {
   const Limits limits =
       bootstrap_limits({{1, 2}, {3}}, lr_sensitivity, RandomStream(1, "bootstrap"));
   EXPECT_TRUE(std::isnan(limits.low) && std::isnan(limits.high));
 }
 
-TEST(Bootstrap, of_the_sensitivity_holds_it) {
+TEST(Bootstrap, limits_of_the_sensitivity_contain_it) {
   const Groups losses{{2.5, 2.52, 2.49}, {2.3, 2.31, 2.28}, {2.4, 5.5, 2.45}};
   const Limits limits = bootstrap_limits(losses, lr_sensitivity, RandomStream(1, "bootstrap"));
   EXPECT_LT(limits.low, lr_sensitivity(losses));

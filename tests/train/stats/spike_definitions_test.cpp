@@ -1,4 +1,4 @@
-// Every definition of a spike on random series, against the definition read literally.
+// Compares every spike definition with a literal implementation, on random series.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::array kAll{
     Judged{SpikeDefinition::llmc},   Judged{SpikeDefinition::zclip},
     Judged{SpikeDefinition::median}, Judged{SpikeDefinition::median, SpikeSeries::grad_norm}};
 
-/// The values of a series that are finite, before index `end`.
+/// Returns the finite values of a series before index `end`.
 std::vector<long double> finite_before(const std::vector<double>& series, std::size_t end) {
   std::vector<long double> values;
   for (std::size_t i = 0; i < end; ++i)
@@ -41,7 +41,7 @@ Spread spread_of(const std::vector<long double>& values) {
   return {mean, squares};
 }
 
-/// The verdict on series[at] of the three rules with a window, from the whole series at once.
+/// Verdict on series[at] of the three rules with a window, from the whole series at once.
 bool window_verdict(const std::vector<double>& series, std::size_t at, const SpikeRule& rule) {
   std::vector<long double> window = finite_before(series, at);
   const auto keep = [&](Index count) {
@@ -69,7 +69,7 @@ long double median_of(std::vector<long double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-/// That of median.
+/// Verdict of median.
 bool median_verdict(const std::vector<double>& series, std::size_t at, const SpikeRule& rule,
                     SpikeSeries holds) {
   std::vector<long double> window = finite_before(series, at);
@@ -82,7 +82,7 @@ bool median_verdict(const std::vector<double>& series, std::size_t at, const Spi
   return deviation >= 1e-10L && series[at] - median > 8 * deviation;
 }
 
-/// That of zclip, following all values from the first.
+/// Verdict of zclip, which follows all values from the first.
 bool moving_verdict(const std::vector<double>& series, std::size_t at, const SpikeRule& rule) {
   std::vector<long double> values = finite_before(series, at);
   const auto warm_up = static_cast<std::size_t>(rule.min_history);
@@ -126,8 +126,8 @@ class Draws {
   std::uint64_t next_ = 0;
 };
 
-/// 0 to 49 values: multiples of 1/8 with many ties, now and then far out or not finite; one series
-/// in eight is constant but for those.
+/// Returns 0 to 49 values: multiples of 1/8 with many ties, with some outliers and non-finite
+/// values. Without these, one series in eight is constant.
 std::vector<double> random_series(Draws& draws) {
   const std::array odd{kNaN, kInfinity, -kInfinity};
   const bool constant = draws.below(8) == 0;
@@ -144,8 +144,8 @@ std::vector<double> random_series(Draws& draws) {
   return series;
 }
 
-/// Thresholds by which no verdict hangs on the last bit: deviation over std is the root of a
-/// rational.
+/// Thresholds for which no verdict depends on the last bit: deviation over std is the root of a
+/// rational number.
 SpikeRule random_rule(Draws& draws, SpikeDefinition definition) {
   const double threshold = std::numbers::pi * (draws.below(2) == 0 ? 0.5 : 1.0);
   if (definition == SpikeDefinition::zclip) return {0, threshold, 1 + draws.below(12), definition};

@@ -30,7 +30,7 @@ SpikeDetector warmed_up(const char* rule, int count) {
 
 double above(double value) { return std::nextafter(value, 1e9); }
 
-TEST(SpikeRules, have_the_numbers_of_their_sources) {
+TEST(SpikeRules, have_the_parameters_of_their_sources) {
   const auto numbers = [](const char* word) {
     const SpikeRule rule = make_spike_rule(from_string<SpikeDefinition>(word).value());
     return std::tuple(rule.window, rule.threshold, rule.min_history);
@@ -45,7 +45,7 @@ TEST(SpikeRules, have_the_numbers_of_their_sources) {
   for (const SpikeDefinition each : kRules) EXPECT_EQ(make_spike_rule(each).definition, each);
 }
 
-TEST(SpikeRules, take_the_numbers_that_are_given) {
+TEST(SpikeRules, use_given_parameters) {
   const SpikeRule rule = make_spike_rule(SpikeDefinition::olmo_core, 200, 4.5);
   EXPECT_EQ(rule.window, 200);
   EXPECT_EQ(rule.threshold, 4.5);
@@ -54,15 +54,14 @@ TEST(SpikeRules, take_the_numbers_that_are_given) {
   EXPECT_EQ(make_spike_rule(SpikeDefinition::olmo2, 0, 0, 3).min_history, 3);
 }
 
-TEST(SpikeRules, that_can_never_judge_are_refused) {
-  EXPECT_THAT(
-      [] { SpikeDetector(make_spike_rule(SpikeDefinition::zclip, 100)); },
-      ThrowsMessage<ConfigError>("log: zclip forgets by a moving average and has no window, "
-                                 "but log.spike_window is 100; leave it at 0"));
+TEST(SpikeRules, that_could_never_detect_a_spike_are_rejected) {
+  EXPECT_THAT([] { SpikeDetector(make_spike_rule(SpikeDefinition::zclip, 100)); },
+              ThrowsMessage<ConfigError>("log: zclip uses a moving average and has no window, "
+                                         "but log.spike_window is 100; leave it at 0"));
   EXPECT_THAT([] { SpikeDetector(make_spike_rule(SpikeDefinition::llmc, 50, 7)); },
               ThrowsMessage<ConfigError>(
-                  "log: in llmc the window holds the value it judges, so that none is 7 standard "
-                  "deviations away from the mean of 50; lower log.spike_threshold below 7 or raise "
+                  "log: in llmc the window contains the judged value, so none can be 7 standard "
+                  "deviations from the mean of 50; lower log.spike_threshold below 7 or raise "
                   "log.spike_window"));
   EXPECT_NO_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::llmc, 51, 7)));
   EXPECT_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::olmo_core, 10)), ConfigError)
@@ -89,15 +88,15 @@ TEST(MedianRule, judges_a_loss_by_deviations_and_a_gradient_norm_by_multiples_of
   }
 }
 
-TEST(MedianRule, takes_no_other_threshold_than_its_own) {
+TEST(MedianRule, rejects_other_thresholds) {
   EXPECT_THAT([] { SpikeDetector(make_spike_rule(SpikeDefinition::median, 0, 6)); },
               ThrowsMessage<ConfigError>(
-                  "log: median has two thresholds of its own, 5 medians of the gradient norm and 8 "
+                  "log: median has two fixed thresholds, 5 medians of the gradient norm and 8 "
                   "median absolute deviations of the loss, but log.spike_threshold is 6; leave it "
                   "at 0"));
 }
 
-TEST(OlmoCoreRule, judges_above_six_sample_deviations_and_only_above) {
+TEST(OlmoCoreRule, detects_values_more_than_six_sample_deviations_above_the_mean) {
   const double std = std::sqrt(64.0 / 63);
   EXPECT_TRUE(warmed_up("olmo_core", 64).add(6 * std + 1e-9));
   EXPECT_FALSE(warmed_up("olmo_core", 64).add(6 * std - 1e-9));
@@ -115,8 +114,8 @@ TEST(LlmcRule, has_no_verdict_before_its_window_is_full) {
   EXPECT_FALSE(warmed_up("llmc", 128).add(-1000)) << "only above";
 }
 
-TEST(LlmcRule, judges_a_value_by_a_window_that_holds_it) {
-  // Of a = 127 values with sum -1 and sum of squares 127, and x: z = (x - m) / s.
+TEST(LlmcRule, judges_a_value_by_a_window_that_contains_it) {
+  // a = 127 values with sum -1 and sum of squares 127, and x: z = (x - m) / s.
   const auto z = [](double x) {
     const double mean = (x - 1) / 128, square = (127 + x * x) / 128;
     return (x - mean) / std::sqrt(square - mean * mean);
@@ -132,7 +131,7 @@ TEST(LlmcRule, judges_a_value_by_a_window_that_holds_it) {
   EXPECT_DOUBLE_EQ(warmed_up("llmc", 128).judge(9).center, 8.0 / 128);
 }
 
-TEST(ZclipRule, starts_after_25_values_and_judges_above_only) {
+TEST(ZclipRule, starts_after_25_values_and_detects_high_values_only) {
   EXPECT_FALSE(warmed_up("zclip", 24).add(1000));
   EXPECT_TRUE(warmed_up("zclip", 25).add(1000));
   EXPECT_FALSE(warmed_up("zclip", 25).add(-1000));
@@ -144,7 +143,7 @@ TEST(ZclipRule, starts_after_25_values_and_judges_above_only) {
   EXPECT_TRUE(warmed_up("zclip", 25).add(limit + 1e-12));
 }
 
-TEST(ZclipRule, remembers_a_spike_as_what_it_is_clipped_to) {
+TEST(ZclipRule, updates_its_mean_with_the_clipped_value_of_a_spike) {
   SpikeDetector detector = warmed_up("zclip", 25);
   const SpikeVerdict before = detector.judge(0);
   ASSERT_TRUE(detector.add(1000));
@@ -178,7 +177,7 @@ constexpr std::uint64_t kSteps = 3200;
 constexpr std::uint64_t kScoredAfter = kSteps / 10;
 constexpr std::array<std::size_t, 5> kPlanted{0, 5, 20, 80, 320};
 
-/// `count` steps among those that are scored, in runs of `length` steps.
+/// Returns `count` of the scored steps, in runs of `length` steps.
 std::set<std::uint64_t> planted(std::size_t count, std::uint64_t length) {
   const RandomStream draws(7, "planted");
   const std::uint64_t places = (kSteps - kScoredAfter) / length;
@@ -190,15 +189,15 @@ std::set<std::uint64_t> planted(std::size_t count, std::uint64_t length) {
   return steps;
 }
 
-/// A loss that falls as a power of the step, with noise; a planted step adds 0.6 to 1.2 nats.
+/// Returns a noisy loss that falls as a power of the step; a planted step adds 0.6 to 1.2 nats.
 double loss_of(const RandomStream& noise, std::uint64_t step, bool spikes) {
   const double at = static_cast<double>(step);
   return 1.2 + 3 / std::sqrt(1 + at / 20) + 0.03 * noise.normal(4 * step) +
          (spikes ? 0.6 * (1 + noise.uniform(4 * step + 1)) : 0);
 }
 
-/// A gradient norm that falls to a level, log-normal with a tail: one step in fifty is up to three
-/// times as large. A planted step is 8 to 16 times as large.
+/// Returns a log-normal gradient norm that falls to a level. One step in fifty is up to three times
+/// as large; a planted step is 8 to 16 times as large.
 double grad_norm_of(const RandomStream& noise, std::uint64_t step, bool spikes) {
   const double level = 0.3 + 2 / (1 + static_cast<double>(step) / 30);
   const double tail = noise.below(4 * step, 50) == 0 ? 1 + 2 * noise.uniform(4 * step + 1) : 1;
@@ -206,7 +205,7 @@ double grad_norm_of(const RandomStream& noise, std::uint64_t step, bool spikes) 
          (spikes ? 8 * (1 + noise.uniform(4 * step + 3)) : 1);
 }
 
-/// How many scored steps are spikes by a rule, for each of kPlanted.
+/// Returns the number of spikes among the scored steps by a rule, for each of kPlanted.
 std::vector<Index> found(SpikeDefinition definition, SpikeSeries series, std::uint64_t length,
                          std::uint64_t seed) {
   const RandomStream noise(seed, "noise");
@@ -228,7 +227,7 @@ std::vector<Index> found(SpikeDefinition definition, SpikeSeries series, std::ui
 class PlantedSpikes
     : public testing::TestWithParam<std::tuple<SpikeSeries, std::uint64_t, std::uint64_t>> {};
 
-TEST_P(PlantedSpikes, are_all_found_by_the_median_whatever_their_number) {
+TEST_P(PlantedSpikes, are_all_found_by_the_median_for_any_count) {
   const auto [series, length, seed] = GetParam();
   const std::vector<Index> counts = found(SpikeDefinition::median, series, length, seed);
   for (std::size_t i = 0; i < kPlanted.size(); ++i) {
@@ -240,7 +239,7 @@ TEST_P(PlantedSpikes, are_all_found_by_the_median_whatever_their_number) {
   }
 }
 
-TEST_P(PlantedSpikes, saturate_the_rule_of_olmo_core_whose_window_keeps_them) {
+TEST_P(PlantedSpikes, saturate_the_rule_of_olmo_core_because_they_enter_its_window) {
   const auto [series, length, seed] = GetParam();
   const std::vector<Index> counts = found(SpikeDefinition::olmo_core, series, length, seed);
   EXPECT_LT(counts[3], 80 / 2);

@@ -78,11 +78,11 @@ TEST(SpikeDetector, the_score_is_the_percentage_of_all_values_seen) {
   EXPECT_DOUBLE_EQ(SpikeDetector().score(), 0);
 }
 
-TEST(SpikeDetector, a_rule_that_could_never_judge_is_refused) {
+TEST(SpikeDetector, a_rule_that_could_never_detect_a_spike_is_rejected) {
   EXPECT_THAT(
       ([] { SpikeDetector({.window = 40, .threshold = 7, .min_history = 50}); }),
       testing::ThrowsMessage<ConfigError>(
-          "log: no value could ever be judged a spike: spike_window 40, spike_min_history "
+          "log: no value could ever be a spike with spike_window 40, spike_min_history "
           "50, spike_threshold 7; need 1 <= spike_window, spike_min_history <= spike_window "
           "and spike_threshold > 0"));
   EXPECT_THROW(SpikeDetector({.window = 100, .threshold = 0, .min_history = 50}), ConfigError);

@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// What a shell command prints, in a child with this setup.
+/// Returns the output of a shell command in a child with this setup.
 std::string output_of(const std::string& script, ChildSetup setup = {0, 0, 0}) {
   const File out(std::tmpfile());
   setup.in = 0;
@@ -33,7 +33,7 @@ TEST(Child, ends_with_an_exit_code_or_a_signal) {
   EXPECT_FALSE(sleeps.poll());
   sleeps.signal(SIGTERM);
   EXPECT_EQ(sleeps.wait().str(), "killed by signal 15");
-  sleeps.signal(SIGKILL);  // to nobody
+  sleeps.signal(SIGKILL);  // ignored: it has ended
 }
 
 TEST(Child, is_killed_with_the_object) {
@@ -46,7 +46,7 @@ TEST(Child, is_killed_with_the_object) {
   EXPECT_NE(kill(id, 0), 0);
 }
 
-TEST(Child, gets_its_streams_its_environment_and_its_cores) {
+TEST(Child, has_the_given_streams_environment_and_cores) {
   ChildSetup setup{0, 0, 0};
   setup.environment.emplace_back("DIFFTAPE_X", "a b");
   EXPECT_EQ(output_of("echo \"$DIFFTAPE_X\"; echo e >&2", setup), "a b\ne\n");
@@ -60,7 +60,7 @@ TEST(Child, gets_its_streams_its_environment_and_its_cores) {
             "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
 }
 
-TEST(Child, a_variable_that_is_replaced_is_there_once) {
+TEST(Child, has_a_replaced_variable_once) {
   setenv("DIFFTAPE_Y", "old", 1);
   ChildSetup setup{0, 0, 0};
   setup.environment.emplace_back("DIFFTAPE_Y", "new");
@@ -68,14 +68,14 @@ TEST(Child, a_variable_that_is_replaced_is_there_once) {
   unsetenv("DIFFTAPE_Y");
 }
 
-TEST(Child, apart_is_in_a_process_group_of_its_own) {
+TEST(Child, apart_is_in_a_separate_process_group) {
   ChildSetup setup{0, 1, 2};
   setup.apart = true;
   const Child sleeps(Words{"sleep", "100"}, setup);
   EXPECT_EQ(getpgid(sleeps.id()), sleeps.id());
 }
 
-TEST(Child, begins_in_its_directory_and_within_its_limits) {
+TEST(Child, starts_in_its_directory_and_with_its_limits) {
   ChildSetup setup{0, 0, 0};
   setup.directory = "/";
   setup.limits = {.file_size = 1 << 20, .memory = 1 << 30};
@@ -86,7 +86,7 @@ TEST(Child, begins_in_its_directory_and_within_its_limits) {
   EXPECT_EQ(sleeps.wait().signal, SIGALRM);
 }
 
-TEST(Child, that_cannot_be_started_is_missing_input) {
+TEST(Child, that_cannot_be_started_throws_missing_input) {
   try {
     const Child child(Words{"no-such-program-here"}, {0, 1, 2});
     FAIL();
@@ -111,7 +111,7 @@ TEST(ExitCode, of_an_error_follows_from_its_type) {
   EXPECT_EQ(exit_of(std::runtime_error("")), system::Exit::bad_data);
 }
 
-TEST(ExitCode, is_the_number_that_scripts_depend_on) {
+TEST(ExitCode, has_the_value_that_scripts_depend_on) {
   EXPECT_EQ(static_cast<int>(system::Exit::check_failed), 1);
   EXPECT_EQ(static_cast<int>(system::Exit::stopped_early), 75);
   EXPECT_EQ(static_cast<int>(system::Exit::config), 78);

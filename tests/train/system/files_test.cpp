@@ -21,7 +21,7 @@ using test::ScratchDir;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(NewFile, holds_pieces_of_any_size_in_their_order_once_it_is_committed) {
+TEST(NewFile, has_its_pieces_in_order_once_it_is_committed) {
   const ScratchDir dir;
   put(dir / "a", "before");
   std::string whole;
@@ -39,7 +39,7 @@ TEST(NewFile, holds_pieces_of_any_size_in_their_order_once_it_is_committed) {
   EXPECT_FALSE(std::filesystem::exists(dir / "a.tmp"));
 }
 
-TEST(NewFile, that_is_not_committed_leaves_what_was_there) {
+TEST(NewFile, without_commit_keeps_the_old_file) {
   const ScratchDir dir;
   put(dir / "a", "before");
   {
@@ -52,7 +52,7 @@ TEST(NewFile, that_is_not_committed_leaves_what_was_there) {
               ThrowsMessage<OutputError>(HasSubstr("none/a: No such file or directory")));
 }
 
-TEST(AppendFile, goes_on_where_the_file_ends) {
+TEST(AppendFile, appends_at_the_end) {
   const ScratchDir dir;
   put(dir / "a", "one\n");
   AppendFile file(dir / "a");
@@ -64,7 +64,7 @@ TEST(AppendFile, goes_on_where_the_file_ends) {
               ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
 }
 
-TEST(TruncateFile, keeps_the_beginning_and_names_a_file_that_is_not_there) {
+TEST(TruncateFile, keeps_the_beginning_and_names_a_missing_file) {
   const ScratchDir dir;
   put(dir / "a", "onetwo");
   truncate_file(dir / "a", 3);
@@ -73,7 +73,7 @@ TEST(TruncateFile, keeps_the_beginning_and_names_a_file_that_is_not_there) {
               ThrowsMessage<OutputError>(HasSubstr("/b: No such file or directory")));
 }
 
-TEST(Files, are_not_written_where_a_symbolic_link_leads) {
+TEST(Files, are_never_written_through_a_symbolic_link) {
   const ScratchDir dir;
   put(dir / "outside", "kept");
   const auto link = [&](const char* name) {
@@ -81,9 +81,9 @@ TEST(Files, are_not_written_where_a_symbolic_link_leads) {
     return dir / name;
   };
   const auto refuses = [&](const std::function<void()>& write, const std::string& name) {
-    EXPECT_THAT(write, ThrowsMessage<OutputError>(
-                           fmt::format("cannot write {}: is a symbolic link, which is not followed",
-                                       (dir / name).string())));
+    EXPECT_THAT(write, ThrowsMessage<OutputError>(fmt::format(
+                           "cannot write {}: it is a symbolic link, which is not followed",
+                           (dir / name).string())));
   };
   link("a.tmp");
   refuses([&] { replace_text(dir / "a", "x"); }, "a");
@@ -96,12 +96,12 @@ TEST(Files, are_not_written_where_a_symbolic_link_leads) {
   EXPECT_EQ(contents(dir / "outside"), "kept");
 }
 
-TEST(Files, that_are_pipes_are_not_waited_for) {
+TEST(Files, that_are_pipes_are_rejected_without_blocking) {
   const ScratchDir dir;
   ASSERT_EQ(mkfifo((dir / "lock").c_str(), 0600), 0);
   EXPECT_FALSE(DirectoryLock::is_held(dir.path()));
   EXPECT_THAT([&] { read_text(dir / "lock"); },
-              ThrowsMessage<MissingInput>(HasSubstr("/lock: is not a regular file")));
+              ThrowsMessage<MissingInput>(HasSubstr("/lock: it is not a regular file")));
 }
 
 using LinesAndEnds = std::vector<std::pair<std::string, std::size_t>>;
@@ -115,7 +115,7 @@ LinesAndEnds from_the_end(const std::filesystem::path& path, std::size_t most = 
   return found;
 }
 
-TEST(LinesFromTheEnd, are_those_from_the_beginning_the_other_way_round) {
+TEST(LinesFromTheEnd, are_the_lines_from_the_beginning_in_reverse_order) {
   const test::ScratchDir dir;
   const std::string block(1 << 16, 'b');
   for (const std::string& text :
@@ -130,7 +130,8 @@ TEST(LinesFromTheEnd, are_those_from_the_beginning_the_other_way_round) {
     });
     EXPECT_EQ(from_the_end(dir / "f"), expected) << text.size();
     if (expected.empty()) continue;
-    EXPECT_EQ(from_the_end(dir / "f", 1), LinesAndEnds{expected.front()}) << "f says when to stop";
+    EXPECT_EQ(from_the_end(dir / "f", 1), LinesAndEnds{expected.front()})
+        << "f returns false to stop";
   }
 }
 
@@ -156,7 +157,7 @@ TEST(StoredBytes, are_the_same_from_memory_and_from_a_mapping) {
   }
 }
 
-TEST(StoredBytes, of_a_file_that_changes_are_refused_unless_they_were_kept) {
+TEST(StoredBytes, of_a_changed_file_are_rejected_unless_they_are_in_memory) {
   const ScratchDir dir;
   for (const char* now : {"0123", "01234567890123"}) {
     put(dir / "file", "0123456789");
@@ -165,11 +166,11 @@ TEST(StoredBytes, of_a_file_that_changes_are_refused_unless_they_were_kept) {
     EXPECT_EQ(kept.all(), "0123456789");
     EXPECT_THAT([&] { mapped.read(2, 6); },
                 ThrowsMessage<DataError>((dir / "file").string() +
-                                         ": changed while it was being read; begin again"));
+                                         ": the file changed while it was read; start again"));
   }
 }
 
-TEST(StoredBytes, of_a_file_that_is_replaced_stay_those_of_the_old_one) {
+TEST(StoredBytes, of_a_replaced_file_stay_unchanged) {
   const ScratchDir dir;
   put(dir / "file", "0123456789");
   const StoredBytes mapped(dir / "file", 0);
@@ -178,14 +179,14 @@ TEST(StoredBytes, of_a_file_that_is_replaced_stay_those_of_the_old_one) {
   EXPECT_EQ(mapped.all(), "0123456789");
 }
 
-TEST(StoredBytes, of_many_looks_are_given_back_and_stay_what_they_are) {
+TEST(StoredBytes, stay_unchanged_when_pages_are_released) {
   const ScratchDir dir;
   put(dir / "file", std::string(1 << 20, 'a') + "z");
   const StoredBytes mapped(dir / "file", 0);
   for (int look = 0; look < 100; ++look) EXPECT_TRUE(mapped.all().ends_with("aaz"));
 }
 
-TEST(StoredBytes, that_cannot_be_read_name_the_file) {
+TEST(StoredBytes, of_an_unreadable_file_name_it_in_the_error) {
   const ScratchDir dir;
   EXPECT_THAT([&] { StoredBytes{dir / "none"}; },
               ThrowsMessage<MissingInput>("cannot read " + (dir / "none").string() +
@@ -204,7 +205,7 @@ class FreeMemory : public testing::Test {
     test::put(root / file, text);
   }
 
-  /// A group of the second version.
+  /// Makes a control group of version 2.
   void group(const std::string& path, const std::string& limit, const std::string& usage,
              const std::string& cached = "0") {
     const std::string files = "sys/fs/cgroup" + path;
@@ -216,24 +217,24 @@ class FreeMemory : public testing::Test {
   test::ScratchDir root;
 };
 
-TEST_F(FreeMemory, is_what_the_machine_has_available) {
+TEST_F(FreeMemory, is_the_memory_available_on_the_machine) {
   EXPECT_EQ(free_memory(root.path()), 1024000u);
   make("proc/self/cgroup", "0::/a/b\n");
   group("/a/b", "max", "500");
   EXPECT_EQ(free_memory(root.path()), 1024000u) << "a group without a limit";
 }
 
-TEST_F(FreeMemory, is_what_is_left_of_the_tightest_group) {
+TEST_F(FreeMemory, is_limited_by_the_tightest_group) {
   make("proc/self/cgroup", "0::/a/b\n");
   group("/a/b", "90000", "50000", "10000");
-  EXPECT_EQ(free_memory(root.path()), 50000u) << "what is cached can be given back";
+  EXPECT_EQ(free_memory(root.path()), 50000u) << "cached memory can be reclaimed";
   group("/a", "60000", "59000");
   EXPECT_EQ(free_memory(root.path()), 1000u) << "the group around it";
   group("/a", "60000", "61000");
   EXPECT_EQ(free_memory(root.path()), 0u);
 }
 
-TEST_F(FreeMemory, knows_groups_of_the_first_version) {
+TEST_F(FreeMemory, supports_groups_of_version_1) {
   make("proc/self/cgroup", "9:cpu:/x\n7:memory:/x\n0::/\n");
   const std::string files = "sys/fs/cgroup/memory/x";
   make(files + "/memory.limit_in_bytes", "70000\n");

@@ -12,13 +12,13 @@ namespace {
 
 using Lines = std::vector<std::vector<std::string>>;
 
-TEST(Csv, quotes_what_would_break_a_line) {
+TEST(Csv, quotes_commas_quotes_and_line_breaks) {
   EXPECT_EQ(csv_field("plain 1.5"), "plain 1.5");
   EXPECT_EQ(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
   EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
 }
 
-TEST(Csv, is_read_line_by_line_with_either_line_end) {
+TEST(Csv, is_read_with_either_line_end) {
   EXPECT_EQ(read_csv(""), Lines());
   EXPECT_EQ(read_csv("a,b\r\n\"c, \"\"d\"\"\",\n,e"),
             (Lines{{"a", "b"}, {"c, \"d\"", ""}, {"", "e"}}));
@@ -57,7 +57,7 @@ TEST(DidYouMean, offers_the_nearest_word_and_nothing_far) {
   EXPECT_EQ(did_you_mean("relu", {"softmax", "diff_v1"}), "");
 }
 
-TEST(NearestKey, the_name_counts_first_and_then_the_section) {
+TEST(NearestKey, matches_the_name_first_and_then_the_section) {
   const std::vector<std::string> keys = {"run.name", "optim.name", "optim.lr"};
   EXPECT_EQ(nearest_key("opt.name", keys), "optim.name");
   EXPECT_EQ(nearest_key("rn.name", keys), "run.name");

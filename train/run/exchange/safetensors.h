@@ -46,7 +46,7 @@ struct Entry {
 class File {
  public:
   /// Throws MissingInput if it cannot be read. Throws DataError, naming the file and what is wrong,
-  /// if a size, an offset or a type is impossible, a name is there twice, tensors overlap or leave
+  /// if a size, an offset or a type is impossible, a name appears twice, tensors overlap or leave
   /// a hole, or bytes are missing or left over.
   static File read(const std::filesystem::path& path);
 

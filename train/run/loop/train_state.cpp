@@ -57,8 +57,8 @@ void restore_state(stats::SpikeDetector& detector, const nlohmann::json& state) 
   std::optional<stats::SpikeDetector::Moving> moving;
   if (state.contains("mean")) moving = {state.at("mean"), state.at("variance")};
   detector.restore(state.at("history").get<std::vector<double>>(),
-                   system::whole_number(state.at("count")),
-                   system::whole_number(state.at("spikes")), moving);
+                   system::integer_of(state.at("count")), system::integer_of(state.at("spikes")),
+                   moving);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
   restore_state(grad_spikes, extra.at("grad_spikes"));
   if (guard.active()) guard.restore(extra.at("guard"));
   if (const auto was = extra.find("best"); was != extra.end())
-    best = {system::whole_number(was->at("step")), was->at("loss")};
+    best = {system::integer_of(was->at("step")), was->at("loss")};
   step = at_step;
   grad_norms.assign(step, kNaN);
 }

@@ -131,17 +131,17 @@ RunStatus parse_status(const fs::path& dir) {
   return parse_file(dir / "status.json", [](const Json& json) {
     RunStatus status;
     status.state = state_of_name(json.at("state").get<std::string>());
-    status.step = system::whole_number(json.at("step"));
-    status.steps = system::whole_number(json.at("steps"));
+    status.step = system::integer_of(json.at("step"));
+    status.steps = system::integer_of(json.at("steps"));
     json.at("started").get_to(status.started);
     json.at("updated").get_to(status.updated);
-    status.parameters = system::whole_number(json.at("summary").at("parameters"));
-    status.tokens_per_step = system::whole_number(json.at("summary").at("tokens_per_step"));
+    status.parameters = system::integer_of(json.at("summary").at("parameters"));
+    status.tokens_per_step = system::integer_of(json.at("summary").at("tokens_per_step"));
     if (const Json& at = json.at("diverged"); !at.is_null())
-      status.diverged = {system::whole_number(at.at("step")), at.at("quantity"), at.at("parameter"),
+      status.diverged = {system::integer_of(at.at("step")), at.at("quantity"), at.at("parameter"),
                          at.value("op", "")};
     if (const Json& code = json.at("exit_code"); !code.is_null())
-      status.exit_code = static_cast<int>(system::whole_number(code));
+      status.exit_code = static_cast<int>(system::integer_of(code));
     return status;
   });
 }

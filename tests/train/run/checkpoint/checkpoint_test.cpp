@@ -272,9 +272,10 @@ TEST(Checkpoint, a_directory_that_cannot_be_made_is_an_output_error) {
   const ScratchDir dir;
   put(dir / "file", "");
   const Training run(7);
-  EXPECT_THAT([&] { save_checkpoint(dir / "file" / "checkpoints", run.set, nullptr, meta(2)); },
-              ThrowsMessage<OutputError>("cannot make " + (dir / "file" / "checkpoints").string() +
-                                         ": Not a directory"));
+  EXPECT_THAT(
+      [&] { save_checkpoint(dir / "file" / "checkpoints", run.set, nullptr, meta(2)); },
+      ThrowsMessage<OutputError>("cannot create " + (dir / "file" / "checkpoints").string() +
+                                 ": Not a directory"));
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
         for (Index step = 0; step < 50; ++step) data->train_batch(step, 0);
       },
       ThrowsMessage<DataError>((dir / "text/b").string() +
-                               ": changed while it was being read; begin again"));
+                               ": the file changed while it was read; start again"));
 }
 
 TEST_F(TextData, a_small_vocabulary_is_a_config_error) {

@@ -116,9 +116,9 @@ TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
   EXPECT_THAT(refusal(with_length("{\"a\xff\":1}", "")), HasSubstr("its header is not JSON"));
   const std::string a = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_THAT(refusal(with_length("{" + a + "," + a + "}", "1234")),
-              HasSubstr("the key 'a' is there twice"));
+              HasSubstr("the key 'a' appears twice"));
   EXPECT_THAT(of_tensor(R"({"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]})"),
-              HasSubstr("the key 'dtype' is there twice"));
+              HasSubstr("the key 'dtype' appears twice"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":{"a":1}})", "")),
               HasSubstr("'a' of its metadata is not text"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":[]})", "")), HasSubstr("not a JSON object"));

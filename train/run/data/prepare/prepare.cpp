@@ -189,7 +189,7 @@ std::vector<Output> make_outputs(const PrepareRequest& request, const Prepared& 
   require_no_others(request, prepared.domains);
   std::error_code error;
   fs::create_directories(request.val_out, error);
-  throw_if<OutputError>(bool(error), "--val-out: cannot make {}: {}", request.val_out.string(),
+  throw_if<OutputError>(bool(error), "--val-out: cannot create {}: {}", request.val_out.string(),
                         error.message());
   for (const DomainCounts& domain : prepared.domains) {
     const fs::path file = val_file(request, domain.name);
@@ -202,7 +202,7 @@ void require_same_files(const std::vector<ReadFile>& before, const std::vector<R
   for (size_t i = 0; i < before.size(); ++i) {
     if (before[i].digest == now[i].digest) continue;
     throw DataError(
-        fmt::format("{}: changed while it was being read; begin again", now[i].path.string()));
+        fmt::format("{}: the file changed while it was read; start again", now[i].path.string()));
   }
 }
 

@@ -54,20 +54,20 @@ std::vector<fs::path> runs_below(const fs::path& dir) {
   return found;
 }
 
-/// What of a run that was read is not as it should be.
+/// Notes a torn last line and an incomplete state of a run that was read.
 void note_state(const RunRecord& run, std::vector<std::string>& notes) {
   const std::string metrics = system::read_text(run.dir / "metrics.jsonl");
   if (!metrics.empty() && metrics.back() != '\n') {
-    notes.push_back(fmt::format("{}: its last line was cut off and is ignored",
+    notes.push_back(fmt::format("{}: the last line is incomplete and is ignored",
                                 (run.dir / "metrics.jsonl").string()));
   }
   if (!run.complete()) {
     const std::string at = fmt::format("after step {} of {}", run.status.step, run.status.steps);
-    std::string how = "broke off " + at;
+    std::string how = "interrupted " + at;
     if (run.status.state == run::RunState::running) how = "not finished " + at;
     if (run.status.state == run::RunState::killed) {
       how = fmt::format(
-          "killed {}, as no process trains it; `difftape train {} --resume` continues it", at,
+          "killed {}, since no process trains it; `difftape train {} --resume` resumes it", at,
           run.dir.string());
     }
     notes.push_back(fmt::format("{}: {}; not in the statistics", run.dir.string(), how));
@@ -96,14 +96,14 @@ void name_apart(std::vector<RunRecord>& runs) {
   }
 }
 
-/// Why what is in a folder cannot be known, or nothing.
+/// Returns why a folder cannot be read, or nothing.
 std::error_code why_closed(const fs::path& dir) {
   std::error_code error;
   if (!fs::exists(dir / "status.json", error) && !error) fs::directory_iterator(dir, error);
   return error;
 }
 
-/// The index that an input stands for; empty if it is or holds run directories.
+/// Returns the index of an input; empty if the input is a run directory or contains some.
 fs::path index_of(const fs::path& input) {
   std::error_code ignored;
   if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
@@ -122,7 +122,8 @@ std::vector<RunRecord> taken_runs(const fs::path& sweep) {
   return runs;
 }
 
-/// The commits, or the builds, of the runs in the order of their first ones; empty if they are one.
+/// Notes the commits, or else the builds, of the runs in the order of their first runs; empty if
+/// all are equal.
 std::string builds_note(std::span<const RunRecord> runs) {
   std::vector<const char*> keys;
   for (const char* key :
@@ -134,7 +135,7 @@ std::string builds_note(std::span<const RunRecord> runs) {
   }
   if (keys.empty()) return "";
   std::vector<std::string> builds;
-  std::vector<int> counts;  // of their runs
+  std::vector<int> counts;  // runs per build
   for (const RunRecord& run : runs) {
     const auto values = mapped(keys, [&](const char* key) {
       const std::string value = env_text(run, "build", key);
@@ -147,14 +148,14 @@ std::string builds_note(std::span<const RunRecord> runs) {
   for (std::size_t i = 0; i < builds.size(); ++i)
     builds[i] += fmt::format(" ({} {})", counts[i], counts[i] == 1 ? "run" : "runs");
   const bool commits = keys.size() == 1 && std::string_view(keys.front()) == "commit";
-  return fmt::format("runs of {} {}: {}; what they compute may differ", builds.size(),
+  return fmt::format("runs of {} {}: {}; their results may differ", builds.size(),
                      commits ? "commits" : "builds", fmt::join(builds, ", "));
 }
 
 }  // namespace
 
 std::string state_of(const fs::path& dir) {
-  std::set<std::string> lines;  // without what vanishes meanwhile
+  std::set<std::string> lines;  // skips files that vanish meanwhile
   const auto add = [&](const fs::path& file) {
     std::error_code error;
     const auto size = fs::file_size(file, error);
@@ -185,7 +186,7 @@ std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
       if (const std::error_code error = why_closed(dir))
         throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
       throw MissingInput(fmt::format(
-          "{} is not a run directory, for it has no status.json, and holds none; give the "
+          "{} neither is a run directory, which has status.json, nor contains any; give the "
           "directory of a run or of a sweep",
           dir.string()));
     }
@@ -239,8 +240,8 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
                                           [](const RunRecord& run) { return !run.index.empty(); });
   if (rows > 0)
     collection.notes.push_back(
-        fmt::format("{} of {} runs are read from an index.csv, which has no curves: what the page "
-                    "draws of each step leaves them out",
+        fmt::format("{} of {} runs come from index.csv, which has no curves, so charts over steps "
+                    "omit them",
                     rows, collection.runs.size()));
   if (const std::string builds = builds_note(collection.runs); !builds.empty())
     collection.notes.push_back(builds);
@@ -251,8 +252,8 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
 std::optional<Collection> collect_runs_so_far(std::span<const fs::path> inputs) {
   try {
     return collect_runs(inputs);
-  } catch (const MissingInput&) {  // no run has begun
-  } catch (const DataError&) {     // or none has written its files
+  } catch (const MissingInput&) {  // no run has started
+  } catch (const DataError&) {     // no run has written its files
   }
   return {};
 }
@@ -262,7 +263,7 @@ RunWatch::RunWatch(std::vector<fs::path> dirs) : dirs_(std::move(dirs)) {
     std::error_code ignored;
     if (fs::is_directory(dir, ignored)) continue;
     throw MissingInput(fmt::format(
-        "--watch: {} is not a directory; need the directory of a run or a sweep", dir.string()));
+        "--watch: {} is not a directory; give the directory of a run or a sweep", dir.string()));
   }
 }
 

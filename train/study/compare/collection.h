@@ -1,6 +1,6 @@
 #pragma once
-// The runs that a report is about: which directories are meant, what is to be said of them, what
-// changes in them while they are trained, and their list, one line each.
+// Collects the runs of a report from directories and indexes, watches runs in training, and lists
+// runs.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,40 +14,42 @@
 
 namespace difftape::study {
 
-/// Returns the run directories that are meant: a directory without status.json stands for every run
-/// below it, in the order of its index.csv if it has one, else by path; each run counts once.
-/// Throws MissingInput if a directory neither is nor holds a run.
+/// Returns run directories. A directory without status.json is expanded to every run below it, in
+/// the order of its index.csv if it has one, else by path. Each run is returned once. Throws
+/// MissingInput if a directory neither is nor contains a run.
 std::vector<std::filesystem::path> run_directories(std::span<const std::filesystem::path> dirs);
 
-/// Returns the files below a directory that say how far runs are, with sizes and times, and the
-/// locks that are held: a string that differs when one of them was written.
+/// Returns a string that changes when the progress of a run below a directory changes. It lists
+/// progress files with sizes and times, and the held locks.
 std::string state_of(const std::filesystem::path& dir);
 
 struct Collection {
-  std::vector<RunRecord> runs;     ///< those of directories first, then those of indexes
-  std::vector<std::string> notes;  ///< what was left out or is not complete
+  std::vector<RunRecord> runs;     ///< runs of directories first, then runs of indexes
+  std::vector<std::string> notes;  ///< runs that are omitted or incomplete
 };
 
-/// Loads the runs of run_directories. A run that cannot be read is left out with a note. Runs that
-/// share a name are called by their directory. A file, or a directory that holds index.csv and no
-/// run, is an index whose rows stand for its runs (run_index.h); so do the rows that a sweep took
-/// from the results of another (sweep.results). Throws what run_directories and pooled_runs throw,
-/// and DataError, with what is wrong with each, if no run is left.
+/// Loads the runs of run_directories. A run that cannot be read is omitted with a note. Runs with
+/// the same name are named by their directory. A file, or a directory with index.csv and without
+/// runs, is an index whose rows replace its runs (run_index.h), as do rows that a sweep took from
+/// another sweep (sweep.results). Throws what run_directories and pooled_runs throw, and DataError
+/// with the error of each run if no run can be read.
 Collection collect_runs(std::span<const std::filesystem::path> inputs);
-/// The same for run directories and runs that are loaded already.
+/// Does the same for run directories and runs that are already loaded.
 Collection collect_runs(std::span<const std::filesystem::path> dirs, std::vector<RunRecord> more);
-/// The same; nothing as long as no run can be read.
+/// Does the same, but returns nothing if no run can be read yet.
 std::optional<Collection> collect_runs_so_far(std::span<const std::filesystem::path> inputs);
 
-/// Returns the folder of an input of collect_runs: its own, or that of an index file.
+/// Returns the folder of an input of collect_runs: the input, or the folder of an index file.
 std::filesystem::path folder_of(const std::filesystem::path& input);
 
+/// Detects changes of runs in training.
 class RunWatch {
  public:
-  /// Takes directories that are runs, or hold or will hold some. Throws MissingInput for others.
+  /// Takes directories that are runs, or contain or will contain runs. Throws MissingInput for
+  /// others.
   explicit RunWatch(std::vector<std::filesystem::path> dirs);
 
-  /// Returns whether a file of a run was written since the last call; true at first.
+  /// Returns whether a file of a run was written since the last call; true for the first call.
   bool changed();
   bool more_to_come() const;
 
@@ -56,8 +58,8 @@ class RunWatch {
   std::string seen_;
 };
 
-/// Directory, state, steps, last losses, spikes and time of the last write of a run; "-" or null
-/// for a missing number. `object` has name, arm and where it diverged, too.
+/// Directory, state, steps, last losses, spikes and last write time of a run; "-" or null for a
+/// missing number. `object` also has name, arm, and where the run diverged.
 struct ListedRun {
   std::vector<std::string> cells;
   nlohmann::ordered_json object;
@@ -65,11 +67,10 @@ struct ListedRun {
 ListedRun listed(const RunRecord& run);
 system::Table table_of(std::span<const ListedRun> runs);
 
-/// Runs in the order of run_directories. Metrics are dropped, since those of many runs need much
-/// memory.
+/// Runs in the order of run_directories, without their metrics to save memory.
 struct RunList {
   std::vector<ListedRun> runs;
-  std::vector<std::string> left_out;  ///< what cannot be read, and why
+  std::vector<std::string> left_out;  ///< unreadable runs with their errors
 };
 RunList list_runs(std::span<const std::filesystem::path> dirs);
 

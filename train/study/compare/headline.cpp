@@ -1,4 +1,4 @@
-// What the runs say, in words.
+// The headline of a study, and the text of its tables.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,18 +13,18 @@ namespace difftape::study {
 namespace {
 
 constexpr const char* kSingleRunsNote =
-    "Each row is one run: one seed gives no interval and decides nothing, however large the "
+    "Each row is one run. One seed has no interval and decides nothing, however large the "
     "difference.";
 constexpr const char* kStudyNote =
-    "Means over the seeds that ended; losses of those that finished. +- is half of a 95 % "
-    "t-interval, differences are paired by seed, p is corrected by Holm over the table.";
+    "Rows are means over complete runs; losses are means over finished ones. +- is half of a 95 % "
+    "t-interval. Differences are paired by seed. p is corrected by Holm over the table.";
 constexpr const char* kLrNote =
     "lr*: vertex of a parabola in log lr through the lowest mean loss over the seeds and its two "
-    "neighbors. Gap: final loss at an arm's own lr* less the baseline's at its own, paired by "
-    "seed, with the error of the held-out text; of the ladder: at the lowest rungs, by the seeds "
-    "that chose them. lr sensitivity E: "
-    "mean over the learning rates of [final loss - the lowest]. Losses in nats per token; a "
-    "diverged run counts with the loss at init. From, to: 95 %, bootstrap over seeds.";
+    "neighbors. Gap: final loss at an arm's lr* minus the baseline's at its own lr*, paired by "
+    "seed, with the error of the held-out text. \"Of the ladder\": measured at the lowest rungs "
+    "with the seeds that chose them. lr sensitivity E: mean over the learning rates of [final "
+    "loss - the lowest]. Losses are in nats per token; a diverged run counts with the loss at "
+    "init. From, to: 95 % limits, bootstrap over seeds.";
 
 struct Best {
   const Arm* arm;
@@ -33,9 +33,9 @@ struct Best {
 
 struct TaskRuns {
   std::vector<const RunRecord*> runs;
-  std::vector<Best> best;             ///< of arms with a learning rate at which no run diverged
-  std::vector<std::string> left_out;  ///< arms with diverged runs at every learning rate, in words
-  bool swept = false;                 ///< an arm has more than one learning rate
+  std::vector<Best> best;             ///< arms with a learning rate at which no run diverged
+  std::vector<std::string> left_out;  ///< text per arm with diverged runs at every learning rate
+  bool swept = false;                 ///< whether an arm has more than one learning rate
 };
 
 std::string name_of(const Study& study, const Arm& arm) {
@@ -47,7 +47,7 @@ std::string at_rate(const Best& best) {
   return fmt::format(" at learning rate {:g}", best.point.lr);
 }
 
-/// "v1 (3 of 16 runs diverged, some at every learning rate)".
+/// Returns "v1 (3 of 16 runs diverged, some at every learning rate)".
 std::string divergences(const std::string& arm, const std::vector<LrPoint>& points) {
   int runs = 0, diverged = 0;
   for (const LrPoint& point : points) runs += point.runs, diverged += point.diverged;
@@ -74,7 +74,7 @@ TaskRuns runs_of(const Study& study, std::size_t task) {
   return found;
 }
 
-/// `brief`: a line of several.
+/// Returns the interval of a difference; `brief` for a headline of several lines.
 std::string evidence(const stats::PairedDifference& below, bool chosen, bool brief) {
   if (below.pairs == 0) return "no seed in common, so no evidence";
   if (below.pairs == 1) return "one seed, so no evidence";
@@ -84,7 +84,7 @@ std::string evidence(const stats::PairedDifference& below, bool chosen, bool bri
                      low <= 0 && high >= 0 ? ", so no difference is shown" : "");
 }
 
-/// ", 0.0560 below softmax" and the evidence.
+/// Returns ", 0.0560 below softmax" and the evidence.
 std::string comparison(const Study& study, const TaskRuns& found, const Best& other, bool brief) {
   const Best& lowest = found.best.front();
   const stats::PairedDifference below = paired(other.point.by_seed(), lowest.point.by_seed());
@@ -105,7 +105,7 @@ std::string nothing_trained(const TaskRuns& found) {
                      fmt::join(found.left_out, ", "));
 }
 
-std::string answer_of_task(const Study& study, std::size_t task) {
+std::string headline_of_task(const Study& study, std::size_t task) {
   const TaskRuns found = runs_of(study, task);
   const bool brief = study.tasks.size() > 1;
   const std::string start = brief ? study.tasks[task] + ": " : "";
@@ -132,7 +132,7 @@ std::string answer_of_task(const Study& study, std::size_t task) {
 std::string headline(const Study& study) {
   std::string text;
   for (std::size_t task = 0; task < study.tasks.size(); ++task) {
-    text += (task > 0 ? "\n" : "") + answer_of_task(study, task);
+    text += (task > 0 ? "\n" : "") + headline_of_task(study, task);
   }
   return text;
 }
@@ -140,10 +140,10 @@ std::string headline(const Study& study) {
 std::string tasks_note(const Study& study) {
   if (study.tasks.size() < 2) return "";
   return fmt::format(
-      "Runs of {} tasks ({}): an arm is compared with {} of its own task, since losses of "
-      "different data or lengths do not compare. The first lines take each arm at its best "
-      "learning rate; in brackets the 95 % interval of the difference paired by seed, uncorrected "
-      "for the choice.",
+      "The runs have {} tasks ({}). An arm is compared with {} of its own task, since losses on "
+      "different data or lengths are not comparable. The first lines use each arm's best learning "
+      "rate; brackets contain the 95 % interval of the difference paired by seed, not corrected "
+      "for this choice.",
       study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
 }
 

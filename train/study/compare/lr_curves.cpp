@@ -24,7 +24,7 @@ namespace difftape::study {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
-/// An lr* is written with three digits, so that runs at it lie this near to it.
+/// Tolerance for runs at lr*, which is written with three digits.
 constexpr double kNearOptimum = 6e-3;
 
 double usual_initial_loss(const Arm& arm) {
@@ -35,7 +35,7 @@ double usual_initial_loss(const Arm& arm) {
   return stats::mean(known);
 }
 
-/// Of the runs of some seeds, ascending; of all if there are none.
+/// Returns the point of the runs of some ascending seeds; empty: of all runs.
 LrPoint point_of(const Condition& condition, double usual,
                  const std::vector<std::uint64_t>& seeds = {}) {
   LrPoint point{.lr = condition.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
@@ -44,7 +44,7 @@ LrPoint point_of(const Condition& condition, double usual,
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
     const double initial = run->first_loss, final = run->number("val_loss");
-    // A run that finished without a validation loss says nothing of it.
+    // A run that finished without a validation loss does not count.
     if (run->finished() && std::isnan(final)) continue;
     const double value = stats::capped_loss(final, std::isfinite(initial) ? initial : usual);
     if (!std::isfinite(value)) continue;
@@ -57,10 +57,10 @@ LrPoint point_of(const Condition& condition, double usual,
   return point;
 }
 
-/// Fills the seeds and rungs of the ladder: of the sets of learning rates at which some seed ran,
-/// with all seeds that ran at all of them, the one with the most runs. An extension that not all
-/// seeds have does not cut the ladder. Sets of fewer than three rates, too few for a parabola,
-/// count only where no seed has more; the largest is then taken.
+/// Fills the seeds and rungs of the ladder. Candidates are the sets of learning rates at which some
+/// seed ran, each with all seeds that ran at all of them; the one with the most runs wins. So an
+/// extension of some seeds does not cut the ladder. Sets of fewer than three rates, too few for a
+/// parabola, count only if no seed has more; then the largest wins.
 void add_ladder(LrCurve& curve, const Arm& arm) {
   std::map<std::uint64_t, std::set<double>> rates;
   for (const LrPoint& point : curve.points) {
@@ -149,7 +149,7 @@ void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const auto is_of_size = [&](std::size_t b) { return are_of_one_size(curves[b], curves[i]); };
     if (curves[i].name != name || std::ranges::any_of(baselines, is_of_size)) continue;
-    // Of several of that name, as with another setting, the baseline of the study itself.
+    // Prefer the study's baseline to arms of the same name with other settings.
     const bool other = i != study.baseline && are_of_one_size(curves[i], curves[study.baseline]);
     if (!other) baselines.push_back(i);
   }
@@ -188,7 +188,7 @@ stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
   for (double& group : sum) group /= summed;
   const stats::PairedDifference seeds = stats::paired_difference(of_a, of_b);
   stats::PairedDifference both = stats::with_error_over_groups(seeds, std::move(sum));
-  // The error of the text has more degrees of freedom, which must not narrow the interval.
+  // The error of the text has more degrees of freedom, but must not narrow the interval.
   if (both.difference.half_width < seeds.difference.half_width) {
     both.difference = seeds.difference;
     both.p = std::max(both.p, seeds.p);
@@ -246,8 +246,8 @@ T number_of(const std::string& text, const std::string& where) {
   const auto value = system::read_number<T>(text);
   if (value && *value > T{0}) return *value;
   throw DataError(fmt::format(
-      "{} is \"{}\", but must be a number above 0; write the file again with difftape report",
-      where, text));
+      "{} is \"{}\", but must be a number above 0; rewrite the file with difftape report", where,
+      text));
 }
 
 OwnRate rate_of(const std::vector<std::string>& fields, const std::string& line) {
@@ -270,7 +270,7 @@ std::string lr_optima_csv(std::span<const LrCurve> curves) {
         other == nullptr ? curve.optimum.reason
                          : fmt::format(
                                "the runs have two ladders of this arm and size, {} and {}; "
-                               "report them apart",
+                               "report them separately",
                                curve.arm, other->arm);
     const stats::LrOptimum found = reason.empty() ? curve.optimum : stats::LrOptimum{};
     csv += system::csv_line(
@@ -292,23 +292,24 @@ const OwnRate& OwnRates::of(std::string_view arm, std::string_view d_model) cons
                     file.string(), arm, d_model, found->reason));
   throw DataError(
       fmt::format("{}: has no learning rate of arm {} at model.d_model {}; run its ladder and "
-                  "write the file again with difftape report",
+                  "rewrite the file with difftape report",
                   file.string(), arm, d_model));
 }
 
 OwnRates read_own_rates(const std::filesystem::path& file) {
   const auto lines = system::read_csv(system::read_text(file));
   if (lines.empty() || !std::ranges::equal(lines.front(), kColumns)) {
-    throw DataError(fmt::format("{}: is not an lr_optimum.csv: its first line must be {}",
-                                file.string(), fmt::join(kColumns, ",")));
+    throw DataError(fmt::format(
+        "{}: is not an lr_optimum.csv, whose first line must be {}; write one with difftape report",
+        file.string(), fmt::join(kColumns, ",")));
   }
   OwnRates own{file, {}};
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const std::string line = fmt::format("{}:{}", file.string(), i + 1);
     if (lines[i].size() != kColumns.size()) {
       throw DataError(
-          fmt::format("{}: has {} fields, but must have {}; write the file again with "
-                      "difftape report",
+          fmt::format("{}: has {} fields, but must have {}; rewrite the file with difftape "
+                      "report",
                       line, lines[i].size(), kColumns.size()));
     }
     const OwnRate rate = rate_of(lines[i], line);
@@ -316,8 +317,9 @@ OwnRates read_own_rates(const std::filesystem::path& file) {
       return other.arm == rate.arm && other.d_model == rate.d_model;
     });
     if (twice) {
-      throw DataError(fmt::format("{}: names arm {} at model.d_model {} twice; keep one of the two",
-                                  line, rate.arm, rate.d_model));
+      throw DataError(
+          fmt::format("{}: has two lines for arm {} at model.d_model {}; keep one of them", line,
+                      rate.arm, rate.d_model));
     }
     own.rates.push_back(rate);
   }

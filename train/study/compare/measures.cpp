@@ -13,7 +13,7 @@ namespace difftape::study {
 
 namespace {
 
-/// Whether `name` is `metric` itself or that of a layer, "metric/3".
+/// Returns whether `name` is `metric` or `metric` in a layer, "metric/3".
 bool names_metric(const std::string& name, const std::string& metric) {
   if (!name.starts_with(metric)) return false;
   const std::string rest = name.substr(metric.size());
@@ -66,7 +66,7 @@ namespace {
 
 constexpr std::size_t kFewestSteps = 50;
 
-/// The steps of a run that count: those after its first 10 %.
+/// Returns the last step of the first 10 %, after which spikes count.
 double first_scored(const RunRecord& run) { return 0.1 * static_cast<double>(run.status.steps); }
 
 double quantile(const RunRecord& run, const char* name, double q) {
@@ -91,8 +91,8 @@ Series between(const Series& all, double after, double last) {
           {all.value.begin() + begin, all.value.begin() + end}};
 }
 
-/// A metric over the second half of the steps, up to the last one with the highest learning rate.
-/// No points if fewer than `fewest` are left.
+/// Returns a metric over the second half of the steps up to the last one with the highest learning
+/// rate; empty if fewer than `fewest` points are left.
 Series late_before_decay(const RunRecord& run, const char* name, std::size_t fewest) {
   const Series rates = logged(run.metrics, metric("optim/lr"));
   const double peak = stats::quantile(rates.value, 1);
@@ -193,7 +193,7 @@ double mean_of_layers_at_first_step(const RunRecord& run, const char* name) {
 double lr_sensitivity(std::span<const RunRecord* const> runs) {
   if (std::ranges::none_of(runs, &RunRecord::finished)) return kNaN;
   stats::Groups losses;
-  double known = kNaN;  // of the initial weights, which the runs of a seed share
+  double known = kNaN;  // loss of the initial weights, which all runs of a seed share
   for (const RunRecord* run : runs) {
     if (std::isfinite(run->first_loss)) known = run->first_loss;
   }

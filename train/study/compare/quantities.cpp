@@ -19,7 +19,7 @@ using run::metric;
 using namespace measures;
 
 constexpr unsigned kEverywhere = kRunTable | kStudyTable;
-constexpr bool kCounts = true, kLeftOut = false;  // a diverged run
+constexpr bool kCounts = true, kLeftOut = false;  // whether a diverged run counts
 
 constexpr const char* kTrainLoss = metric("train/loss");
 constexpr const char* kValLoss = metric("val/loss");
@@ -33,13 +33,13 @@ constexpr const char* kLargestOfRun =
 
 const Quantity kQuantities[] = {
     {"train_loss", "training loss", "nats per token", kTrainLoss, train_loss,
-     "mean of the last 5 % of the steps, at least 10; none of a diverged run", Scale::difference, 4,
+     "mean over the last 5 % of the steps, at least 10; none if diverged", Scale::difference, 4,
      kLeftOut, Column{"loss", "train", Format::loss, kRunTable}},
     {"val_loss", "validation loss", "nats per token", kValLoss, val_loss,
-     "the last validation; none of a diverged run", Scale::difference, 4, kLeftOut,
+     "the last validation; none if diverged", Scale::difference, 4, kLeftOut,
      Column{"loss", "val", Format::loss, kEverywhere, true}},
     {"final_loss", "final loss", "nats per token", kValLoss, final_loss,
-     "the last validation loss, at most the loss at init, which stands for a diverged run",
+     "the last validation loss, capped at the loss at init, which a diverged run gets",
      Scale::difference, 4, kCounts},
     {"diverged", "runs that diverged", "fraction", kTrainLoss, diverged,
      "1 if the run diverged, else 0", Scale::difference, 2, kCounts},
@@ -49,14 +49,14 @@ const Quantity kQuantities[] = {
     {"grad_spikes", "gradient spikes", "spikes per run", kGradNorm, spike_count,
      "grad_norm_spike_fraction times the steps after the first 10 %", Scale::root, 1, kCounts,
      Column{"spikes", "grad", Format::count, kEverywhere}},
-    {"loss_spike_fraction", "share of steps with a loss spike", "fraction", kTrainLoss,
+    {"loss_spike_fraction", "fraction of steps with a loss spike", "fraction", kTrainLoss,
      spike_fraction,
-     "of the steps after the first 10 % for which the rule of the run has its history; of a "
-     "diverged run up to there",
+     "over the steps after the first 10 % (for a diverged run, up to the divergence) for which the "
+     "spike rule of the run has its minimum history",
      Scale::difference, 4, kCounts},
-    {"grad_norm_spike_fraction", "share of steps with a gradient spike", "fraction", kGradNorm,
-     spike_fraction, "of the same steps, those whose gradient norm is a spike", Scale::difference,
-     4, kCounts},
+    {"grad_norm_spike_fraction", "fraction of steps with a gradient spike", "fraction", kGradNorm,
+     spike_fraction, "over the same steps, for spikes of the gradient norm", Scale::difference, 4,
+     kCounts},
     {"grad_norm_median", "median gradient norm", "L2", kGradNorm, median, "median over the steps",
      Scale::ratio, 3, kLeftOut, Column{"grad_norm", "median", Format::norm, kEverywhere}},
     {"grad_norm_p99", "99th percentile of the gradient norm", "L2", kGradNorm, p99,
@@ -65,26 +65,25 @@ const Quantity kQuantities[] = {
     {"grad_norm_max", "largest gradient norm", "L2", kGradNorm, largest, "largest over the steps",
      Scale::ratio, 3, kLeftOut, Column{"grad_norm", "max", Format::norm, kEverywhere}},
     {"grad_norm_p99_over_median", "99th percentile of the gradient norm over its median", "1",
-     kGradNorm, tail, "of the steps after the first 10 %", Scale::ratio},
+     kGradNorm, tail, "over the steps after the first 10 %", Scale::ratio},
     {"grad_norm_growth_before_decay", "growth exponent of the gradient norm", "1", kGradNorm,
      late_growth,
      "a of norm ~ step^a over the second half of the steps, up to where the learning rate falls; "
-     "none of fewer than 50 steps"},
+     "none for fewer than 50 steps"},
     {"grad_norm_sd_over_median", "standard deviation over median of the gradient norm", "1",
      kGradNorm, late_variation,
-     "over the second half of the steps, up to where the learning rate falls; none of fewer than "
+     "over the second half of the steps, up to where the learning rate falls; none for fewer than "
      "50 steps",
      Scale::ratio, 3, kLeftOut, Column{"grad_norm", "sd/median", Format::norm, kEverywhere}},
-    {"loss_slope", "validation loss a doubling of the steps", "nats per token", kValLoss,
+    {"loss_slope", "validation loss per doubling of the steps", "nats per token", kValLoss,
      loss_slope,
      "slope against log2(step) over the second half of the steps, up to where the learning rate "
-     "falls; none of fewer than four validations",
+     "falls; none for fewer than four validations",
      Scale::difference, 4},
     {"tokens_per_sec", "speed", "tokens per second", kSpeed, median, "median over the steps",
      Scale::ratio, 3, kLeftOut, Column{"", "tokens/s", Format::whole, kEverywhere}},
     {"train_seconds", "training time", "s", kSpeed, training_seconds,
-     "time of the steps (batch, forward, backward, update), added up over all resumes",
-     Scale::ratio},
+     "time of the steps (batch, forward, backward, update), summed over all resumes", Scale::ratio},
     {"tokens_to_loss", "tokens to a validation loss of 2.5", "tokens", kValLoss, tokens_to_loss,
      "tokens seen at the first validation with a loss below 2.5; none if there was none",
      Scale::ratio, 3, kLeftOut, Column{"", "tokens to 2.5", Format::whole, kStudyTable}},
@@ -92,13 +91,13 @@ const Quantity kQuantities[] = {
      kLargestOfLayers, Scale::ratio},
     {"attention_entropy", "entropy of attention", "nats", metric("attn/entropy"), mean_of_layers,
      kMeanOfLayers},
-    {"attention_sparsity", "share of attention weights below 0.001", "fraction",
+    {"attention_sparsity", "fraction of attention weights below 0.001", "fraction",
      metric("attn/sparsity"), mean_of_layers, kMeanOfLayers},
     {"rounding_error", "error of attention in bfloat16", "1", metric("attn/rounding_error"),
      mean_of_layers, kMeanOfLayers, Scale::ratio},
     {"output_cosine", "smallest cosine of output projections", "1", metric("attn/output_cosine"),
      smallest_of_layers,
-     "of heads that read the same values, smallest over the layers, at the last step that logged "
+     "for heads that share values, smallest over the layers, at the last step that logged "
      "it"},
     {"lambda_rms_correlation", "correlation of lambda and context RMS", "1",
      metric("attn/lambda_rms_correlation"), mean_of_layers, kMeanOfLayers},
@@ -122,12 +121,12 @@ const Quantity kQuantities[] = {
      "mean over the layers after the first step, the earliest diagnostics", Scale::ratio, 3,
      kCounts},
     {"lr_sensitivity", "lr sensitivity", "nats per token", kValLoss, nullptr,
-     "mean over the learning rates of the loss, at most that at init, which stands for a diverged "
-     "run, above the lowest; none if all runs of the seed diverged",
+     "mean over the learning rates of final_loss minus its lowest value; none if all runs of the "
+     "seed diverged",
      Scale::difference, 4, kCounts, Column(), lr_sensitivity},
     {"lr_penalty", "penalty of the higher learning rate", "nats per token", kValLoss, nullptr,
-     "final loss at the highest of the learning rates above the validation loss at the lowest; "
-     "none if the run at the lowest diverged",
+     "final loss at the highest learning rate minus the validation loss at the lowest; none if the "
+     "run at the lowest diverged",
      Scale::difference, 4, kCounts, Column(), lr_penalty},
 };
 
@@ -163,7 +162,7 @@ const Quantity* find_quantity(std::string_view name) {
 
 const Quantity& quantity(std::string_view name) {
   if (const Quantity* found = find_quantity(name)) return *found;
-  throw std::logic_error(fmt::format("no quantity is called {}", name));
+  throw std::logic_error(fmt::format("no quantity is named {}", name));
 }
 
 }  // namespace difftape::study

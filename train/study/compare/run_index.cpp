@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::vector<std::string>>;
 
-/// Without these columns a row says too little of its run.
+/// Columns that every row needs.
 constexpr const char* kNeeded[] = {"name", "arm", "seed", "lr", "state", "step", "steps", "config"};
 
 struct Fact {
@@ -36,7 +36,7 @@ constexpr Fact kFacts[] = {{"data", "data", "xxh3_128"},
                            {"processor", "machine", "cpu"},
                            {"gemm", "build", "gemm_backend"}};
 
-/// A field as a number; NaN if it is empty.
+/// Returns a field as a number; NaN if it is empty.
 template <class T>
 T number(const RunIndex& index, const IndexRow& row, std::string_view column) {
   const std::string& text = field_of(row, column);
@@ -54,9 +54,9 @@ bool is_key(const std::string& column) {
   return std::ranges::any_of(kSections, [&](auto each) { return column.starts_with(each); });
 }
 
-/// Sets the keys of the configuration that a row has. Returns false if this program does not know
-/// a key or word of the attention; other unknown keys belong to another version. Throws DataError
-/// for a value that another key cannot have.
+/// Sets the keys of the configuration that a row has. Returns false if this version does not know a
+/// key or value of the attention. Other unknown keys belong to another version and are skipped.
+/// Throws DataError for an invalid value of another key.
 bool read_config(const RunIndex& index, const IndexRow& row, run::Config& config) {
   constexpr std::string_view kAttention = "model.attention.";
   bool known = std::ranges::all_of(row, [&](const auto& each) {
@@ -114,7 +114,7 @@ Lines lines_of(const fs::path& file) {
   Lines lines = system::read_csv(system::read_text(file));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].size() == lines[0].size()) continue;
-    throw DataError(fmt::format("{}:{}: has {} fields, but must have {}, as its first line does",
+    throw DataError(fmt::format("{}:{}: has {} fields, but must have {}, as the first line",
                                 file.string(), i + 1, lines[i].size(), lines[0].size()));
   }
   return lines;
@@ -150,11 +150,11 @@ void require_same_data(const RunIndex& a, const RunIndex& b) {
       std::ranges::any_of(of_b, [&](const std::string& each) { return of_a.contains(each); });
   if (shared || of_a.empty() || of_b.empty()) return;
   throw DataError(fmt::format(
-      "{}: its data have the digest {}, but must have that of {}, {}; report on them separately",
+      "{}: its data has the digest {}, but must have the digest of {}, {}; report them separately",
       b.file.string(), *of_b.begin(), a.file.string(), *of_a.begin()));
 }
 
-/// A quantity in which two rows of one run differ; how fast it was may.
+/// Returns a quantity in which two rows of one run differ; speed may differ.
 const Quantity* differing_quantity(const IndexRow& a, const IndexRow& b) {
   const auto differs = [&](const Quantity& each) {
     return std::string_view(each.metric) != run::metric("throughput/tokens_per_sec") &&
@@ -235,8 +235,8 @@ RunIndex read_index(const fs::path& file) {
   for (const char* column : kNeeded) {
     if (!lines.empty() && std::ranges::find(lines[0], column) != lines[0].end()) continue;
     throw DataError(fmt::format(
-        "{} has no column '{}', but must be the index.csv of a sweep; one that an earlier version "
-        "wrote does not stand for its runs: give their directories",
+        "{} has no column '{}', but must be the index.csv of a sweep; an index of an earlier "
+        "version cannot replace its runs, so give their directories",
         file.string(), column));
   }
   IndexRow shared;
@@ -249,8 +249,9 @@ RunIndex read_index(const fs::path& file) {
     for (std::size_t column = 0; column < lines[0].size(); ++column)
       row[lines[0][column]] = lines[i][column];
     if (!names.insert(row["name"]).second)
-      throw DataError(fmt::format("{}:{}: a second row of run {}, but each run must have one",
-                                  file.string(), i + 1, row["name"]));
+      throw DataError(
+          fmt::format("{}:{}: is a second row of run {}, but each run must have one row",
+                      file.string(), i + 1, row["name"]));
     require_state(index, row);
   }
   index.groups = read_groups(index);
@@ -281,7 +282,7 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     const Quantity& quantity = quantities()[i];
     if (quantity.is_of_seed() || field_of(row, quantity.name).empty()) continue;
     run.numbers[i] = number<double>(index, row, quantity.name);
-    // A diverged run has such numbers of what it did not log: the loss at init as its final loss.
+    // A diverged run has values of metrics that it did not log: its final loss is the loss at init.
     if (!run.diverged() || !quantity.of_diverged) run.logged_metrics.insert(quantity.metric);
   }
   run.first_loss = number<double>(index, row, "first_loss");
@@ -311,8 +312,8 @@ std::vector<RunRecord> pooled_runs(std::span<const fs::path> files,
         runs.push_back(record_of(index, row));
       } else if (const Quantity* quantity = differing_quantity(*other->second.second, row)) {
         throw DataError(fmt::format(
-            "{}: run {} has the {} {}, but must have that of the same run in {}, {}; give one of "
-            "the two files",
+            "{}: run {} has the {} {}, but the same run in {} has {}; give only one of the two "
+            "files",
             file.string(), field_of(row, "name"), quantity->label, field_of(row, quantity->name),
             other->second.first->file.string(), field_of(*other->second.second, quantity->name)));
       }
@@ -324,7 +325,8 @@ std::vector<RunRecord> pooled_runs(std::span<const fs::path> files,
                                   file.string(), open, index.rows.size()));
   }
   if (runs.empty() && !files.empty())
-    throw MissingInput(fmt::format("{}: no run of it is complete", files.front().string()));
+    throw MissingInput(fmt::format("{}: no run is complete; give an index with complete runs",
+                                   files.front().string()));
   return runs;
 }
 

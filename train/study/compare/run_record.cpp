@@ -17,7 +17,7 @@ namespace difftape::study {
 
 namespace {
 
-/// Throws DataError unless what a study reads of "data" is as difftape writes it.
+/// Throws DataError if a field of "data" that a study reads is damaged.
 void require_data(const nlohmann::ordered_json& env, const std::string& who) {
   const auto data = env.find("data");
   if (data == env.end() || !data->is_object()) return;
@@ -31,7 +31,7 @@ void require_data(const nlohmann::ordered_json& env, const std::string& who) {
   }
 }
 
-/// A row of an index has the keys that decide its numbers.
+/// Returns the keys that a record knows; a row of an index has those that decide its numbers.
 unsigned known_keys(bool is_row) { return is_row ? run::kOfNumbers : run::kAllKeys; }
 
 double loss_of_first_step(const run::MetricsTable& metrics) {

@@ -1,5 +1,5 @@
 #pragma once
-// A run as a study sees it, read back from its directory or from its row of an index (run_index.h).
+// A run for comparison, read from its directory or from its row of an index (run_index.h).
 
 #include <filesystem>
 #include <functional>
@@ -29,7 +29,7 @@ auto mapped(const Range& range, F f) {
   return results;
 }
 
-/// Appends a value unless it is there. Returns its position.
+/// Appends a value unless it is present. Returns its position.
 template <class T>
 std::size_t add_once(std::vector<T>& values, const T& value) {
   const auto found = std::ranges::find(values, value);
@@ -38,47 +38,48 @@ std::size_t add_once(std::vector<T>& values, const T& value) {
   return at;
 }
 
-/// A run directory in memory, and the numbers by which it is compared.
+/// A run directory in memory, with its values of all quantities.
 struct RunRecord : run::RunDir {
   run::MetricsTable metrics;
-  std::string name;        ///< run.name, or the name of the directory where it is empty
-  std::string arm;         ///< run.arm, or the name where it is empty
+  std::string name;        ///< run.name, or the name of the directory if it is empty
+  std::string arm;         ///< run.arm, or the name if it is empty
   double lr = 0;           ///< optim.lr
   std::uint64_t seed = 0;  ///< run.seed
-  /// model.attention; nothing if a row of an index has words that this program does not know.
+  /// model.attention; nothing if a row of an index has values that this version does not know.
   std::optional<AttentionConfig> attention;
   std::vector<double> numbers;  ///< one per quantity, in the order of quantities()
-  /// Metrics of quantities that the run logged, with or without a number that counts.
+  /// Metrics of quantities that the run logged, even if all values are NaN.
   std::set<std::string, std::less<>> logged_metrics;
   double first_loss = kNaN;  ///< train/loss of step 1, the loss at init; NaN if it is not finite
-  std::string index;         ///< the file whose row this is, without curves; empty: a directory
+  std::string index;         ///< the index file of a row without curves; empty for a directory
 
   bool finished() const { return status.state == run::RunState::finished; }
   bool diverged() const { return status.state == run::RunState::diverged; }
-  /// Returns whether the run has ended. Statistics count such runs only.
+  /// Returns whether the run finished or diverged. Statistics count such runs only.
   bool complete() const { return run::is_complete(status.state); }
   /// Returns the value of a quantity of one run; NaN if it was not logged or has no number.
   double number(const Quantity& quantity) const;
   double number(std::string_view quantity_name) const;
   bool logged(const Quantity& quantity) const;
-  /// Returns the validation loss after the last step in groups of held-out documents, which are the
-  /// same in all runs on the same data; empty lists if the last line of its metrics has none.
+  /// Returns the validation loss after the last step per group of held-out documents. Groups are
+  /// the same in all runs on the same data. The lists are empty if the last line of its metrics has
+  /// no groups.
   run::GroupLosses group_losses() const;
-  /// Returns the known keys of the configuration with their values as YAML; a row of an index has
-  /// those that decide its numbers.
+  /// Returns the known keys of the configuration with their values as YAML; for a row of an index,
+  /// the keys that decide its numbers.
   run::FlatConfig values() const;
-  /// Returns one of them without quotes; empty if there is no such key.
+  /// Returns the value of a key without quotes; empty if there is no such key.
   std::string value(const std::string& key) const;
 };
 
 std::vector<std::string> differing_keys(const RunRecord& a, const RunRecord& b);
 
-/// Returns a record from its parts. Throws DataError that names the run if `data` in its
-/// environment is not as difftape writes it.
+/// Makes a record from its parts. Throws DataError that names the run if `data` in its environment
+/// is damaged.
 RunRecord make_record(run::RunDir run, run::MetricsTable metrics);
 RunRecord load_run(const std::filesystem::path& dir);
 
-/// "finished", "diverged at step 120 (train/loss)", "running 20/500".
+/// Returns "finished", "diverged at step 120 (train/loss)", "running 20/500".
 std::string describe_state(const run::RunStatus& status);
 
 }  // namespace difftape::study

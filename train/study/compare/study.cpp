@@ -16,8 +16,8 @@ namespace difftape::study {
 
 namespace {
 
-/// The name of each run's arm without the task: run.arm, with the keys in which runs of that name
-/// and task differ.
+/// Returns the name of each run's arm without the task: run.arm, and the keys in which runs of that
+/// name and task differ.
 std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& tasks) {
   using Group = std::pair<std::size_t, std::string>;
   std::map<Group, const RunRecord*> firsts;
@@ -39,7 +39,7 @@ std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& 
   return names;
 }
 
-/// Of several tasks the name says which.
+/// Returns the arm of a name and a task; with several tasks, its name contains the task.
 Arm& find_or_add_arm(Study& study, const std::string& plain, std::size_t task) {
   const std::string& words = study.tasks[task];
   const std::string name = words.empty() ? plain : fmt::format("{} ({})", plain, words);
@@ -49,7 +49,7 @@ Arm& find_or_add_arm(Study& study, const std::string& plain, std::size_t task) {
   return study.arms.emplace_back(Arm{name, {}, task});
 }
 
-/// Returns false if the arm has a run of this learning rate and seed.
+/// Adds a run. Returns false if the arm already has a run with its learning rate and seed.
 bool add(Arm& arm, const RunRecord& run) {
   auto condition = std::ranges::lower_bound(arm.conditions, run.lr, {}, &Condition::lr);
   if (condition == arm.conditions.end() || condition->lr != run.lr)
@@ -68,7 +68,7 @@ bool are_configured_alike(const Arm& a, const Arm& b) {
   });
 }
 
-/// The arm of that name, else the first with that name without its task.
+/// Returns the index of the arm of that name, with or without its task.
 std::size_t find_baseline(const Study& study, const std::string& name) {
   const std::vector<std::string> names = study.arm_names();
   auto found = std::ranges::find(names, name);
@@ -77,7 +77,7 @@ std::size_t find_baseline(const Study& study, const std::string& name) {
         names, [&](const std::string& each) { return each.starts_with(name + " ("); });
   }
   if (found == names.end()) {
-    throw UsageError(fmt::format("report: no arm is called '{}'{}; the arms are {}", name,
+    throw UsageError(fmt::format("report: no arm is named '{}'{}; the arms are {}", name,
                                  system::did_you_mean(name, names), fmt::join(names, ", ")));
   }
   return static_cast<std::size_t>(found - names.begin());
@@ -159,7 +159,7 @@ Study Study::of_task(std::size_t task) const {
 }
 
 Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
-  if (runs.empty()) throw UsageError("report: no runs; give at least one run directory");
+  if (runs.empty()) throw UsageError("report: there are no runs; give at least one run directory");
   const Tasks tasks = find_tasks(runs);
   const std::vector<std::string> names = names_of(runs, tasks);
   Study study;
@@ -215,7 +215,7 @@ Keys keys_of(const RunRecord& run) {
   return keys;
 }
 
-/// A key in which two tasks differ; the end of `a` if they are one.
+/// Returns a key in which two tasks differ; the end of `a` if they are equal.
 Keys::const_iterator difference(const Keys& a, const Keys& b) {
   return std::ranges::find_if(a, [&](const auto& key) {
     const auto other = b.find(key.first);
@@ -224,7 +224,7 @@ Keys::const_iterator difference(const Keys& a, const Keys& b) {
 }
 
 std::string in_words(const std::string& key, const std::string& value) {
-  constexpr std::size_t kDigits = 8;  // of the digest; enough to tell files apart
+  constexpr std::size_t kDigits = 8;  // of the digest; enough to distinguish files
   if (value.empty()) return "unknown " + key;
   if (key == "data.type") return value;
   if (key == kDigest) return "data " + value.substr(0, kDigits);
@@ -234,7 +234,7 @@ std::string in_words(const std::string& key, const std::string& value) {
   return fmt::format("{}={}", key, value);
 }
 
-/// The keys in the order in which they are tried: what says most to a reader first, the digest
+/// Returns the keys in the order in which they are tried: the most informative first, the digest
 /// last.
 std::vector<std::string> ordered_keys(const std::vector<Keys>& tasks) {
   std::vector<std::string> order = {"data.type", "train.steps", "data.batch_size", "data.seq_len"};
@@ -269,7 +269,7 @@ std::vector<std::string> words_of(const std::vector<Keys>& tasks) {
 std::vector<std::string> distinguishing_keys(
     const std::vector<std::string>& keys, std::size_t items,
     const std::function<std::string(std::size_t, const std::string&)>& value_of) {
-  std::vector<std::vector<std::string>> known(items);  // of each item, the values of the keys taken
+  std::vector<std::vector<std::string>> known(items);  // values of the chosen keys, per item
   std::vector<std::string> taken;
   std::size_t classes = 1;
   for (const std::string& key : keys) {
@@ -303,7 +303,7 @@ std::string task_difference(const RunRecord& a, const RunRecord& b) {
   const auto found = difference(of_a, of_b);
   if (found == of_a.end()) return "";
   const auto& [key, value] = *found;
-  return fmt::format("{} and {} do not compare: {} is {} and {}", a.arm, b.arm, key, value,
+  return fmt::format("{} and {} cannot be compared: {} is {} and {}", a.arm, b.arm, key, value,
                      of_b.at(key));
 }
 

@@ -20,12 +20,12 @@ namespace {
 
 using TableRow = std::vector<std::string>;
 
-/// A number in a format of its own, "-" for NaN.
+/// Formats a number; "-" for NaN.
 std::string number(double value, fmt::format_string<double&> format) {
   return std::isnan(value) ? "-" : fmt::format(format, value);
 }
 
-/// The columns of one quantity: their labels, and for every row of the table its cells.
+/// Columns of one quantity: their labels, and the cells of every row.
 struct Columns {
   std::vector<system::Column> heads;
   std::vector<TableRow> cells;
@@ -45,8 +45,8 @@ void append(system::Table& table, const Columns& columns) {
   }
 }
 
-/// For each run of a study the one that it is compared with, of its seed and, if there is one, of
-/// its learning rate; nullptr if there is none.
+/// Returns, for each run of a study, the run to compare it with: the same seed and, if possible,
+/// the same learning rate; nullptr if there is none.
 std::vector<const RunRecord*> compared_runs(const Study& study) {
   std::vector<const RunRecord*> compared;
   for (const Arm& arm : study.arms) {
@@ -85,13 +85,13 @@ std::vector<double> values_of(const Condition& condition, const Quantity& quanti
   return values;
 }
 
-/// Pairs of complete runs with one seed, in an arm and in what it is compared with.
+/// Pairs of complete runs with one seed, in an arm and in its baseline.
 struct SeedPairs {
-  stats::PairedDifference difference;  ///< over the pairs in which both runs have a number
-  int all = 0, dropped = 0;            ///< dropped: without a number because a run diverged
+  stats::PairedDifference difference;  ///< over the pairs in which both runs have a value
+  int all = 0, dropped = 0;            ///< dropped: no value because a run diverged
 };
 
-/// No pairs for the baseline itself and where there is none.
+/// Returns the pairs of a cell; none for the baseline itself and without a baseline.
 SeedPairs pairs_of(const Study& study, const Cell& cell, const Quantity& quantity) {
   SeedPairs pairs;
   const Arm* base = study.baseline_of(cell.arm);
@@ -115,7 +115,8 @@ SeedPairs pairs_of(const Study& study, const Cell& cell, const Quantity& quantit
   return pairs;
 }
 
-/// Mean and interval, and mean, interval and p of the difference to the baseline.
+/// Returns columns with mean and interval, and with mean, interval and p of the difference to the
+/// baseline.
 Columns compared_columns(const Quantity& quantity, const Study& study) {
   const std::string group = fmt::format("{} {}", quantity.column.head, quantity.column.group);
   const std::string against = versus(quantity, study.baseline_name());
@@ -205,8 +206,9 @@ std::string dropped_note(const Study& study) {
   }
   return dropped.empty()
              ? ""
-             : fmt::format("Differences and their p leave out pairs in which a run diverged: {}.",
-                           fmt::join(dropped, ", "));
+             : fmt::format(
+                   "Differences and their p values exclude pairs in which a run diverged: {}.",
+                   fmt::join(dropped, ", "));
 }
 
 system::Table lr_table(std::span<const LrCurve> curves) {

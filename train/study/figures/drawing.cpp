@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kFont =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
 
-/// The strokes of a shape that is not filled; empty for the others.
+/// Returns the path of a stroked shape; empty for filled shapes.
 std::string strokes(Marker shape, Point at, double r) {
   const auto [x, y] = at;
   std::string across = fmt::format("M{} {}H{}", number(x - r), number(y), number(x + r));
@@ -75,7 +75,8 @@ constexpr const char* kDashes[] = {"", " stroke-dasharray=\"7 3\"", " stroke-das
 }  // namespace
 
 std::string number(double value) {
-  constexpr double kFar = 1e6;  // outside of every picture lies what is too far, or no number
+  constexpr double kFar =
+      1e6;  // values that are too large or not finite lie outside of every picture
   value = std::isnan(value) ? -kFar : std::clamp(value, -kFar, kFar);
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -168,7 +169,7 @@ std::string Drawing::inlined() const {
 
 std::string Drawing::icon() const {
   std::string body = body_;
-  std::erase(body, '\n');  // which would be text within the words
+  std::erase(body, '\n');  // newlines would show as spaces in the text
   return fmt::format("<svg class=\"icon\" viewBox=\"0 0 {} {}\" aria-hidden=\"true\">{}</svg>",
                      number(width_), number(height), body);
 }
@@ -206,7 +207,7 @@ constexpr std::size_t kLongestName = 40;
 }  // namespace
 
 bool fits_axis(double value) {
-  return std::abs(value) <= 1e300;  // differences and margins of such are numbers
+  return std::abs(value) <= 1e300;  // so that differences and margins stay finite
 }
 
 void Range::add(double value) {
@@ -249,17 +250,17 @@ double Axis::at(double value) const {
   return from_ + (to_ - from_) * (place(value) - low_) / (high_ - low_);
 }
 
-Axis Axis::padded(double share) const {
+Axis Axis::padded(double margin) const {
   Axis wider = *this;
-  wider.low_ = low_ - share * (high_ - low_);
-  wider.high_ = high_ + share * (high_ - low_);
+  wider.low_ = low_ - margin * (high_ - low_);
+  wider.high_ = high_ + margin * (high_ - low_);
   return wider;
 }
 
 std::vector<double> Axis::ticks(int wanted) const {
   std::vector<double> ticks;
   if (log_ && high_ - low_ > 0.8) {
-    // With few decades also 2 and 5; with many only some of them.
+    // A few decades get ticks at 2 and 5, too; for many decades some are skipped.
     const double decades = high_ - low_;
     const int stride = std::max(1, static_cast<int>(std::ceil(decades / wanted)));
     for (int power = static_cast<int>(std::floor(low_)); power <= high_; power += stride) {

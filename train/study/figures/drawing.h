@@ -1,9 +1,9 @@
 #pragma once
-// SVG elements and their colors. Elements are written one after another. Positions are in user
-// units, y downwards. `attributes` are written as they are; names and titles are escaped.
+// Writes SVG elements one after another. Positions are in user units, y downwards. `attributes` are
+// written verbatim; names and titles are escaped.
 //
-// Colors are presentation attributes, which stand alone in a file, next to a class by which the
-// page replaces them for a dark screen (page/css/figures.css).
+// Colors are presentation attributes, which suffice in a standalone file. A class next to them lets
+// the page replace them in dark mode (page/css/figures.css).
 
 #include <cstddef>
 #include <limits>
@@ -14,10 +14,10 @@
 
 namespace difftape::study {
 
-/// Text as HTML text or as the value of a quoted attribute.
+/// Escapes a string for HTML text or for a quoted attribute.
 std::string escape_html(std::string_view text);
 
-/// A picture in the page, which gives it its colors, or a file of its own on white.
+/// A picture inlined in the page, which sets its colors, or a standalone file on white.
 enum class SvgKind { inlined, standalone };
 
 }  // namespace difftape::study
@@ -29,22 +29,22 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// Shapes that tell arms and verdicts apart without their color.
+/// Shapes that distinguish arms and verdicts without color.
 enum class Marker { circle, square, triangle, diamond, down, star, cross, plus, dash };
 
-/// At most two decimals, "12.5"; what is finer than a hundredth of a unit is not seen.
+/// Formats a position with at most two decimals, "12.5"; finer differences are invisible.
 std::string number(double value);
-/// Text as XML text or as the value of a quoted attribute, without the characters XML forbids.
+/// Escapes a string for XML text or for a quoted attribute, and drops characters that XML forbids.
 std::string escape(std::string_view text);
-/// At most `characters` (at least 1) characters of UTF-8, the last of them an ellipsis if cut.
+/// Returns at most `characters` >= 1 UTF-8 characters; the last one is an ellipsis if text is cut.
 std::string shortened(std::string_view text, std::size_t characters);
 
 class Drawing {
  public:
-  /// `label` is what a screen reader says of the picture.
+  /// `label` is the text for screen readers.
   Drawing(double width, std::string_view label);
 
-  double height = 0;  ///< may be set when all is drawn
+  double height = 0;  ///< may be set after drawing
 
   void open(std::string_view attributes);  ///< a group, until close()
   void close();
@@ -62,11 +62,11 @@ class Drawing {
   void marker(Marker shape, Point at, double radius, std::string_view attributes = "",
               std::string_view title = "");
 
-  /// The element for a page, as wide as its container lets it be.
+  /// Returns the element for a page, as wide as its container.
   std::string inlined() const;
-  /// An element of the size of letters, for a page; the words beside it say the same.
+  /// Returns an element of the size of letters for a page, next to words with the same meaning.
   std::string icon() const;
-  /// A file of its own on white, `scale` pixels a unit.
+  /// Returns a standalone file on white with `scale` pixels per unit.
   std::string standalone(double scale) const;
 
  private:
@@ -79,27 +79,28 @@ class Drawing {
   std::string label_, body_;
 };
 
-/// Colors of arms: those of Okabe and Ito (2008), in an order that keeps neighbors far apart.
+/// Number of colors of arms: the palette of Okabe and Ito (2008), ordered so that neighbors differ
+/// strongly.
 inline constexpr std::size_t kArmColors = 8;
-/// `class="stroke-1" stroke="#0072b2"`; from the ninth arm on the colors repeat, dashed.
+/// Returns `class="stroke-1" stroke="#0072b2"`; from the ninth arm on, colors repeat dashed.
 std::string stroke(std::size_t arm);
-/// `class="fill-1" fill="#0072b2"`.
+/// Returns `class="fill-1" fill="#0072b2"`.
 std::string fill(std::size_t arm);
 Marker marker(std::size_t arm);
 
-/// About the width of a character, in units of its font's size.
+/// Approximate width of a character, in units of the font size.
 inline constexpr double kCharacterWidth = 0.54;
 
-/// Attributes of what is not data.
+/// Attributes of elements that are not data.
 inline constexpr const char* kText = "class=\"ink\" fill=\"#1c2126\"";
 inline constexpr const char* kMuted = "class=\"soft\" fill=\"#5b646d\"";
 inline constexpr const char* kGrid = "class=\"grid\" stroke=\"#e6e9ec\" stroke-width=\"0.75\"";
 inline constexpr const char* kFrame = "class=\"frame\" stroke=\"#aab2ba\" stroke-width=\"0.75\"";
 
-/// Whether a value is a number that an axis can hold.
+/// Returns whether an axis can represent a value.
 bool fits_axis(double value);
 
-/// The smallest and the largest of the values it has seen that fit.
+/// Range of the values added to it that an axis can represent.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -108,11 +109,11 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-/// "0.03", "3e-3", "120000", "1.2e6": at most `digits` significant digits.
+/// Formats a number with at most `digits` significant digits: "0.03", "3e-3", "120000", "1.2e6".
 std::string short_number(double value, int digits = 4);
 
-/// Maps values to positions, on a logarithmic scale if asked. An empty range, or one of a single
-/// value, is widened; a logarithmic one needs values above 0 and is linear without.
+/// Maps values to positions, optionally on a logarithmic scale. An empty or single-value range is
+/// widened. A logarithmic axis without values above 0 becomes linear.
 class Axis {
  public:
   Axis(Range values, double from, double to, bool log);
@@ -121,10 +122,10 @@ class Axis {
   double from() const { return from_; }
   double to() const { return to_; }
   bool log() const { return log_; }
-  /// Round values within the range, about `wanted` of them: 1, 2 or 5 times a power of ten.
+  /// Returns about `wanted` round values within the range: 1, 2 or 5 times a power of ten.
   std::vector<double> ticks(int wanted) const;
-  /// The same axis with `share` of its length left free at both ends.
-  Axis padded(double share) const;
+  /// Returns the axis with a fraction `margin` of its length left free at both ends.
+  Axis padded(double margin) const;
 
  private:
   double place(double value) const;
@@ -137,13 +138,13 @@ struct Labels {
   std::string x, y;
 };
 
-/// Grid, frame, tick labels and names of two axes; x runs along the bottom, y along the left, where
-/// its labels take 48 units.
+/// Draws grid, frame, tick labels and names of two axes: x along the bottom, y along the left, with
+/// labels 48 units wide.
 void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& labels,
                std::span<const double> x_ticks = {});
 
-/// Draws the names of arms in their colors from left to right, in as many lines as `at` ...
-/// `right` needs, and returns the height used.
+/// Draws the names of arms in their colors from left to right, in as many lines as needed between
+/// `at` and `right`. Returns the height used.
 double legend(Drawing& drawing, Point at, double right, std::span<const std::string> names);
 
 }  // namespace difftape::study::svg

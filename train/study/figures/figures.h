@@ -1,7 +1,7 @@
 #pragma once
-// The figures: a forest plot of what each claim comes to, and final loss against learning rate. And
-// how a verdict looks, there and in the table of claims: a color and a shape, since a color alone
-// says nothing to some readers.
+// The figures: a forest plot of all claims, and final loss against learning rate. Verdicts have a
+// color and a shape, for readers who cannot distinguish colors; the table of claims uses the same
+// marks.
 
 #include <limits>
 #include <span>
@@ -14,31 +14,31 @@
 
 namespace difftape::study {
 
-/// One claim. NaN stands for a number that there is not.
+/// One claim. NaN means a missing number.
 struct ForestRow {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-  std::string label = {};  ///< the claim in words
+  std::string label = {};  ///< statement of the claim
   Verdict verdict = {};
   double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval, or a bound
-  double margin = kNone;                                 ///< equal is within +-margin
+  double margin = kNone;                                 ///< equivalence means within +-margin
   double published_low = kNone, published_high = kNone;  ///< equal ends: one value
-  bool ratio = false;        ///< all of these are logarithms of ratios: the axis is in factors
-  std::string numbers = {};  ///< the same in words: "-0.035 (-0.041 to -0.029), n 8"
-  std::string unit = {};     ///< of a difference; rows of one unit share an axis
+  bool ratio = false;        ///< all of these are logarithms of ratios; the axis shows factors
+  std::string numbers = {};  ///< as text: "-0.035 (-0.041 to -0.029), n 8"
+  std::string unit = {};     ///< unit of a difference; rows of one unit share an axis
 };
 
-/// Rows in their order below each other, 900 units wide, those of one unit on one axis; ratios
-/// share a logarithmic one.
+/// Draws the rows in their order, 900 units wide. Rows of one unit share an axis; ratios share a
+/// logarithmic one.
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
-/// The claims that are tested, one row each.
+/// Returns one row per tested claim.
 std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
 
-/// A panel for each size and task, by ascending number of parameters: final validation loss against
-/// peak learning rate (logarithmic), one line an arm through the means of its ladder, a band from
-/// the lowest to the highest seed, a star at lr* with its interval; small hollow marks are runs
-/// beside the ladder.
+/// Draws one panel per size and task, by ascending number of parameters: final validation loss
+/// against peak learning rate (logarithmic). Each arm has a line through the means of its ladder, a
+/// band from the lowest to the highest seed, and a star at lr* with its interval. Small hollow
+/// marks are runs outside the ladder.
 std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind);
 
 }  // namespace difftape::study
@@ -49,21 +49,21 @@ struct VerdictLook {
   Finding finding;
   bool exploratory;
   Marker shape;
-  int arm;      ///< whose color it has (drawing.h); -1: grey
-  bool filled;  ///< or its outline
+  int arm;      ///< the arm whose color it has (drawing.h); -1: gray
+  bool filled;  ///< false: the outline only
 };
 
-/// No two have the same shape and filling: supported, contradicted, equivalent, each also as an
-/// exploratory verdict, which is the outline of its shape; inconclusive, not testable.
+/// Looks of the verdicts, each with its own shape and fill: supported, contradicted, equivalent,
+/// the same as outlines for exploratory verdicts, inconclusive, and not testable.
 std::span<const VerdictLook> verdict_looks();
-/// That of not testable for what has none of its own.
+/// Returns the look of a verdict; "not testable" if it has none.
 const VerdictLook& look_of(const Verdict& verdict);
 
 std::string fill(const VerdictLook& look);
 std::string stroke(const VerdictLook& look);
 void draw_verdict(Drawing& drawing, const VerdictLook& look, Point at,
                   const std::string& title = "");
-/// The mark alone, to stand before the words in a page.
+/// Returns the mark alone, for the text of a page.
 std::string verdict_icon(const VerdictLook& look);
 
 }  // namespace difftape::study::svg

@@ -76,7 +76,7 @@ constexpr double kWidth = 900, kLabel = 6, kLeft = 276, kRight = 612, kNumbers =
 constexpr double kFont = 12.5, kSmall = 11, kTextLine = 15;
 constexpr double kLegendLine = 18, kLegendRight = kWidth - 130, kAxisHeight = 40, kGap = 14;
 
-/// A text in lines of at most `width` units.
+/// Breaks text into lines of at most `width` units.
 std::vector<std::string> lines_of(const std::string& text, double width, double font) {
   const auto most = static_cast<std::size_t>(width / (font * kCharacterWidth));
   std::vector<std::string> lines;
@@ -108,8 +108,8 @@ std::vector<Group> groups_of(std::span<const ForestRow> rows) {
   return groups;
 }
 
-/// From the smallest to the largest effect, margin and published value with 0 among them; intervals
-/// as far as they reach at most the same length beyond.
+/// Returns an axis that contains 0 and all effects, margins and published values. Intervals extend
+/// it by at most its length on each side.
 Axis axis_of(const Group& group) {
   Range range;
   range.add(0);
@@ -141,7 +141,7 @@ void draw_span(Drawing& drawing, double from, double to, double y) {
 struct Placed {
   const ForestRow& row;
   const VerdictLook& look;
-  std::vector<std::string> lines;  ///< of its label
+  std::vector<std::string> lines;  ///< lines of its label
   double top, height, middle;
 
   Placed(const ForestRow& placed, double at)
@@ -208,7 +208,7 @@ void draw_axis(Drawing& drawing, const Group& group, const Axis& axis, double to
   drawing.close();
 }
 
-/// Returns where it ends.
+/// Draws a group of rows that share an axis. Returns its lower end.
 double draw_group(Drawing& drawing, const Group& group, double top) {
   const Axis axis = axis_of(group);
   const auto at = [&](double effect) { return inside(axis.at(group.shown(effect))); };
@@ -220,7 +220,7 @@ double draw_group(Drawing& drawing, const Group& group, double top) {
     if (!std::isfinite(margin)) continue;
     drawing.rect({at(-margin), each.top}, at(margin) - at(-margin), each.height,
                  "class=\"band\" fill=\"#e3ebf2\"",
-                 fmt::format("equal within this {}: {}", group.ratio ? "factor" : "margin",
+                 fmt::format("equivalent within this {}: {}", group.ratio ? "factor" : "margin",
                              short_number(group.shown(margin), 3)));
   }
   drawing.open(kGrid);
@@ -241,8 +241,8 @@ double draw_group(Drawing& drawing, const Group& group, double top) {
   return bottom + kAxisHeight;
 }
 
-/// The verdicts that there are, then what the band and the span are, in as many lines as they need;
-/// returns their height.
+/// Draws the legend of the verdicts, the margin band and the published span, in as many lines as
+/// needed. Returns its height.
 double draw_legend(Drawing& drawing, std::span<const ForestRow> rows) {
   Point at{kLabel + 6, 14};
   const auto entry = [&](std::string_view text, const auto& draw) {

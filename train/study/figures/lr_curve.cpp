@@ -20,26 +20,27 @@ struct PanelCurve {
   const LrCurve* curve;
 };
 
-/// The arms of one size and task.
+/// Panel of the arms of one size and task.
 struct LrPanel {
   std::string title;
   double parameters;
   std::vector<PanelCurve> curves;
-  bool is_wide;   ///< has room for a label at every learning rate
-  bool is_first;  ///< of its row: names the axis of losses
+  bool is_wide;   ///< whether a label fits at every learning rate
+  bool is_first;  ///< first of its row, which labels the axis of losses
 };
 
 constexpr double kPanelLeft = 48, kPanelRight = 12, kPanelFoot = 34;
-constexpr double kTitle = 18, kStripLine = 11;  ///< of the title, and of a line of diverged runs
+constexpr double kTitle = 18,
+                 kStripLine = 11;  ///< heights of the title, and of a line of diverged runs
 constexpr double kStar = 6.5;
-/// Losses further above the lowest than this many times the median rung are cut off.
+/// Losses are cut off above the lowest one plus this many times the distance to the median rung.
 constexpr double kCutOff = 4;
 
 bool has_diverged(const LrCurve& curve) {
   return std::ranges::any_of(curve.points, [](const LrPoint& p) { return p.diverged > 0; });
 }
 
-/// A line with a point more where it crosses the top.
+/// Adds points to a line where it crosses the top.
 Points with_crossings(const Points& line, double top) {
   Points points;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -52,7 +53,7 @@ Points with_crossings(const Points& line, double top) {
   return points;
 }
 
-/// The parts of a line that lie below the top.
+/// Returns the parts of a line below the top.
 std::vector<Points> below_top(const Points& line, double top) {
   std::vector<Points> parts(1);
   for (const Point& point : with_crossings(line, top)) {
@@ -101,7 +102,7 @@ void draw_line(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const A
     const LrPoint& shown = rung == drawn.curve->ladder.end() ? point : *rung;
     const Point at{x.at(shown.lr), y.at(shown.loss.mean)};
     if (!std::isfinite(shown.loss.mean) || at.y < y.to()) continue;
-    if (&shown == &point) {  // beside the ladder
+    if (&shown == &point) {  // outside the ladder
       drawing.open(stroke(drawn.arm) + " stroke-width=\"1\"");
       drawing.marker(marker(drawn.arm), at, 2.4, "class=\"hollow\" fill=\"#ffffff\"",
                      title_of(*drawn.curve, shown));
@@ -112,7 +113,7 @@ void draw_line(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const A
   }
 }
 
-/// The star at lr*, with the interval of lr* through it.
+/// Draws the star at lr*, with the interval of lr* through it.
 void draw_optimum(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const Axis& y) {
   const stats::LrOptimum& found = drawn.curve->optimum;
   if (std::isnan(found.lr)) return;
@@ -133,7 +134,7 @@ void draw_optimum(Drawing& drawing, const PanelCurve& drawn, const Axis& x, cons
   drawing.close();
 }
 
-/// The height of what stands above the plot: the title, and diverged runs.
+/// Returns the height above the plot, for the title and diverged runs.
 double head_of(const LrPanel& panel) {
   const auto lines = std::ranges::count_if(
       panel.curves, [](const PanelCurve& each) { return has_diverged(*each.curve); });
@@ -159,7 +160,7 @@ Range losses_of(const LrPanel& panel) {
   return shown;
 }
 
-/// A line an arm that ever diverged: how many runs of how many, at which learning rates.
+/// Draws a line per arm with diverged runs: their fraction at each learning rate.
 void draw_diverged(Drawing& drawing, const LrPanel& panel, double bottom, const Axis& x) {
   double y = bottom;
   for (auto each = panel.curves.rbegin(); each != panel.curves.rend(); ++each) {
@@ -178,8 +179,8 @@ void draw_diverged(Drawing& drawing, const LrPanel& panel, double bottom, const 
     drawing.text({x.from(), bottom}, "diverged", std::string(kMuted) + " font-size=\"8\"");
 }
 
-/// Draws the panel into the rectangle below and right of `corner`: its head, then the plot of this
-/// height, then the labels of its axis.
+/// Draws the panel below and right of `corner`: its head, the plot of this height, and the labels
+/// of its axis.
 void draw_panel(Drawing& drawing, const LrPanel& panel, Point corner, double width, double head,
                 double height) {
   const double left = corner.x + kPanelLeft, right = corner.x + width - kPanelRight;
@@ -192,7 +193,7 @@ void draw_panel(Drawing& drawing, const LrPanel& panel, Point corner, double wid
   const Axis x = Axis(span, left, right, true).padded(lrs.size() > 1 ? 0.06 : 0);
   const Axis y = Axis(losses_of(panel), bottom, top, false).padded(0.05);
   std::vector<double> ticks(lrs.begin(), lrs.end());
-  if (lrs.size() > (panel.is_wide ? 9u : 4u)) ticks.clear();  // round ones
+  if (lrs.size() > (panel.is_wide ? 9u : 4u)) ticks.clear();  // selects round ticks
   draw_axes(drawing, x, y, {"peak learning rate", panel.is_first ? "final validation loss" : ""},
             ticks);
   drawing.text({left, corner.y + 11}, panel.title, std::string(kText) + " font-weight=\"600\"");
@@ -207,7 +208,7 @@ constexpr double kWidth = 960, kHeight = 200;              ///< several, in rows
 constexpr std::size_t kColumns = 4;
 constexpr double kGapHeight = 130, kGapHead = 34;
 
-/// "0.067 M parameters".
+/// Returns "0.067 M parameters".
 std::string size_text(std::int64_t parameters) {
   const auto count = static_cast<double>(parameters);
   return count < 1e3   ? fmt::format("{} parameters", parameters)
@@ -219,7 +220,7 @@ bool are_of_one_panel(const LrCurve& a, const LrCurve& b) {
   return a.task == b.task && a.d_model == b.d_model;
 }
 
-/// The arm without its size and task, where that tells it from the others of its panel.
+/// Returns the name of the arm without size and task if it is unique in its panel.
 std::string name_of(std::span<const LrCurve> curves, const LrCurve& curve) {
   const auto named = std::ranges::count_if(curves, [&](const LrCurve& other) {
     return are_of_one_panel(other, curve) && other.name == curve.name;
@@ -260,7 +261,7 @@ std::vector<LrPanel> panels_of(std::span<const LrCurve> curves) {
 }
 
 struct Gap {
-  double millions;  ///< of parameters
+  double millions;  ///< millions of parameters
   const LrGap* gap;
 };
 struct GapLine {

@@ -18,14 +18,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Heads on the whole page, about 35 kB each.
+/// Maximum number of heads on the page, about 35 kB each.
 constexpr std::size_t kHeads = 16;
-constexpr Index kLongest = 64;  ///< tokens
+constexpr Index kLongest = 64;  ///< maximum number of tokens
 
-/// The (T, T) maps of one head: a query a row, a key a column.
+/// The (T, T) maps of one head: one row per query, one column per key.
 struct Head {
   Index tokens = 0;
-  std::vector<std::span<const real>> maps;  ///< map; or A1, A2, what is applied
+  std::vector<std::span<const real>> maps;  ///< the map; or A1, A2 and the applied map
 };
 
 Head head_of(const Tensor& layer, Index head) {  // layer: (H, S, T, T)
@@ -57,8 +57,8 @@ std::vector<Index> selected_heads(const Tensor& layer, std::size_t wanted) {
   return heads;
 }
 
-/// Keys up to the query, row by row, as 16-bit numbers: 65535 is an attention of 1; null where it
-/// is not finite.
+/// Returns keys up to the query, row by row, as 16-bit numbers: 65535 is an attention of 1; null if
+/// it is not finite.
 Json levels(const Head& head, std::span<const real> map) {
   Json levels = Json::array();
   for (Index query = 0; query < head.tokens; ++query) {
@@ -92,7 +92,7 @@ bool has_maps(const Tensor& layer) {
          shape[2] == shape[3] && shape[3] <= kLongest;
 }
 
-/// The first replicate with maps of at least one layer.
+/// Returns the first replicate with maps of at least one layer.
 const RunRecord* run_with_maps(const Condition& condition, std::optional<run::AttentionMaps>& maps,
                                std::string& notes) {
   const auto say = [&](const std::string& text) { notes += notice(escape_html(text)); };
@@ -107,8 +107,9 @@ const RunRecord* run_with_maps(const Condition& condition, std::optional<run::At
     }
     if (!maps || maps->layers.empty()) continue;
     if (has_maps(maps->layers.back())) return run;
-    say(fmt::format("{}: attention_maps are {}; need (heads, 1 or 3, T, T) with T up to {}",
-                    path.string(), maps->layers.back().shape().str(), kLongest));
+    say(fmt::format(
+        "{}: attention_maps have the shape {}, but must be (heads, 1 or 3, T, T) with T at most {}",
+        path.string(), maps->layers.back().shape().str(), kLongest));
   }
   return nullptr;
 }
@@ -129,11 +130,13 @@ Section attention_section(const Input& input) {
       heads.push_back(head_json(arm.name, *run, *maps, head));
   }
   if (heads.empty()) return {notes, heads};
-  return {notes + kDrawn +
-              note("Queries run down, keys across, on a square-root scale. Of the last layer: the "
-                   "head that attends to the first token most, and head 0. Applied is what weighs "
-                   "the values: of two maps |A1 − λ A2| with rows that add up to 1."),
-          heads};
+  return {
+      notes + kDrawn +
+          note("Rows are queries, columns are keys, on a square-root scale. Shown are two heads "
+               "of the last layer: the one with the most attention to the first token, and head "
+               "0. The applied map weights the values; for two maps it is |A1 − λ A2|, with "
+               "rows normalized to sum 1."),
+      heads};
 }
 
 }  // namespace difftape::study::page

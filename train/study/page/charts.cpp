@@ -19,7 +19,7 @@ namespace {
 using run::Metric;
 using run::Per;
 
-/// Every name that a run of the study logged, with a value or a list.
+/// All names that runs of the study logged, with a value or a list.
 struct Logged {
   std::set<std::string> numbers, lists;
 
@@ -29,7 +29,7 @@ struct Logged {
       for (const auto& [name, column] : run->metrics.lists) lists.insert(name);
     }
   }
-  /// Whether there is a name that begins with `name` and a slash.
+  /// Returns whether a name begins with `name` and a slash.
   static bool has_part(const std::set<std::string>& names, const std::string& name) {
     const auto first = names.lower_bound(name + "/");
     return first != names.end() && first->starts_with(name + "/");
@@ -40,7 +40,7 @@ struct Logged {
   }
 };
 
-/// "Context RMS", or the name of a metric without a picture; then the part of it.
+/// Returns "Context RMS", or the name of a metric without a picture, followed by its part.
 std::string title_of(const Metric& metric, const std::string& name) {
   const char* title = metric.picture.title == nullptr ? metric.name : metric.picture.title;
   const std::string part = name.substr(std::string_view(metric.name).size());
@@ -67,7 +67,7 @@ void add(Charts& charts, const Metric& metric, const std::string& name, bool is_
   }
 }
 
-/// The metric of the registry whose column a logged name is; null if there is none.
+/// Returns the registered metric of a logged name; null if there is none.
 const Metric* metric_of(const std::string& name, bool list) {
   const Metric* found = nullptr;
   for (const Metric& metric : run::kMetrics) {
@@ -81,7 +81,7 @@ void note_silence(Charts& charts, const std::string& name) {
   charts.notes.push_back(fmt::format("not drawn: no run logged {}", name));
 }
 
-/// What the registry has under this name, as far as it was logged. False if it has nothing.
+/// Adds the registered metric of this name as far as it was logged. Returns false if there is none.
 bool add_registered(Charts& charts, const Logged& logged, const std::string& name) {
   bool known = false, drawn = false;
   for (const Metric& metric : run::kMetrics) {
@@ -95,7 +95,7 @@ bool add_registered(Charts& charts, const Logged& logged, const std::string& nam
   return known;
 }
 
-/// A name of metrics.jsonl, or one that could be there later. False if it is none.
+/// Adds a name of metrics.jsonl, or one that may be logged later. Returns false for other names.
 bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
   const bool list = logged.lists.contains(name);
   if (!list && !logged.numbers.contains(name)) {
@@ -104,7 +104,7 @@ bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
     return later;
   }
   const Metric* metric = metric_of(name, list);
-  const Metric unknown{name.c_str(), "1", "as logged"};  // of another version of difftape
+  const Metric unknown{name.c_str(), "1", "as logged"};  // metric of another version
   add(charts, metric == nullptr ? unknown : *metric, name, list);
   return true;
 }
@@ -120,11 +120,11 @@ bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
   throw UsageError(fmt::format(
       "report --charts: '{}' is not a metric{}", name,
       hint.empty()
-          ? fmt::format("; need a name of metrics.jsonl, or one of {}", fmt::join(registered, ", "))
+          ? fmt::format("; give a name of metrics.jsonl, or one of {}", fmt::join(registered, ", "))
           : hint));
 }
 
-/// Numbers within names by size: "2.9" before "2.11" before "10.0".
+/// Orders numbers within names by value: "2.9" before "2.11" before "10.0".
 bool is_before(std::string_view a, std::string_view b) {
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -140,7 +140,7 @@ bool is_before(std::string_view a, std::string_view b) {
   return a.size() - i < b.size() - j;
 }
 
-/// The rows of a list, one an entry. `part` is the layer, "" if the list has the name itself.
+/// Adds one row per entry of a list. `part` is the layer; "" if the list has the name itself.
 void add_entries(std::vector<MapRow>& rows, const run::MetricsTable& metrics,
                  const run::Column<std::vector<double>>& column, const std::string& part) {
   const std::vector<std::vector<double>>& lists = column.values();

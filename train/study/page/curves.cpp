@@ -30,16 +30,17 @@ constexpr const char* kHint =
     "out; the charts follow each other.</p>\n";
 
 constexpr const char* kCurvesNote =
-    "Runs that differ in their seed alone are one line, the mean over the seeds that reached a "
-    "step; the band is from the smallest to the largest of them, not a confidence interval. ▼ "
-    "marks a spike of one run, after the first tenth of its steps as in the tables, × the step at "
-    "which a run diverged. Long curves keep the lowest and the highest value of each stretch.";
+    "Runs that differ only in their seed share a line: the mean over the seeds that reached a "
+    "step. The band reaches from the smallest to the largest of them; it is not a confidence "
+    "interval. ▼ marks a spike of one run, counted after the first 10 % of its steps as in the "
+    "tables. × marks the step at which a run diverged. Long curves keep the lowest and the highest "
+    "value of each interval.";
 
-/// Bytes of all curves together: what keeps the page small. A number takes about 8, a step 5.
+/// Limit of the bytes of all curves. A number takes about 8 bytes, a step 5.
 constexpr double kDataBytes = 720'000;
-/// The points that a line has at least, and what one of them with its band takes at most.
+/// Minimum number of points of a line, and maximum bytes of a point with its band.
 constexpr double kFewestPoints = 20, kPointBytes = 29;
-/// A browser holds about 3 MB a chart.
+/// A browser needs about 3 MB per chart.
 constexpr std::size_t kMostCharts = 140;
 
 std::size_t drawn_charts(const Input& input) {
@@ -65,7 +66,7 @@ Json steps(const std::vector<double>& values) {
   return json;
 }
 
-/// The steps and seconds between which the script interpolates.
+/// Returns the steps and seconds between which the script interpolates.
 Json clock_json(const Condition& condition) {
   constexpr std::size_t kPoints = 40;
   const Series clock = decimate(training_clock(condition), kPoints);
@@ -148,7 +149,7 @@ Section curves_section(const Input& input) {
   section.html = std::string(kControls) + kDrawn + kHint;
   const std::size_t left_out = input.charts.curves.size() - drawn_charts(input);
   if (left_out > 0)
-    section.html += notice(fmt::format("Not drawn, to keep this page small: {} charts.", left_out));
+    section.html += notice(fmt::format("{} charts are omitted to keep this page small.", left_out));
   section.html += note(kCurvesNote);
   return section;
 }

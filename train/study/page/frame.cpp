@@ -30,7 +30,7 @@ namespace difftape::study::assets {
 
 namespace {
 
-/// The text of an asset without the pointer to its source map, which would be a URL.
+/// Returns an asset without the reference to its source map, which would be a URL.
 std::string_view text(const char* begin, const char* end) {
   const std::string_view all(begin, static_cast<std::size_t>(end - begin));
   const std::size_t map = all.find("# sourceMappingURL=");
@@ -57,7 +57,7 @@ namespace difftape::study::page {
 
 namespace {
 
-/// For a reader without JavaScript; the script of the page keeps what was chosen.
+/// Returns the reload for readers without JavaScript; the script reloads and keeps selections.
 std::string refresh_element(int seconds) {
   return seconds == 0 ? ""
                       : fmt::format(
@@ -66,7 +66,7 @@ std::string refresh_element(int seconds) {
                             seconds);
 }
 
-/// Scripts that have it may run. Whoever wrote what is in a run could not know it.
+/// Returns a nonce. Scripts need it to run, and data of a run cannot contain it.
 std::string make_nonce() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
@@ -98,7 +98,7 @@ void write_page(const std::filesystem::path& path, const Framed& page) {
       fmt::format(fmt::runtime(assets::page_html()), fmt::arg("nonce", nonce),
                   fmt::arg("title", escape_html(page.title)),
                   fmt::arg("refresh", refresh_element(page.refresh_seconds)),
-                  fmt::arg("answer", escape_html(page.answer)),
+                  fmt::arg("headline", escape_html(page.headline)),
                   fmt::arg("subtitle", escape_html(page.subtitle)),
                   fmt::arg("made", run::utc_now()), fmt::arg("dygraph_css", assets::dygraph_css()),
                   fmt::arg("css", assets::page_css()), fmt::arg("navigation", page.navigation),

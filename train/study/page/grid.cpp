@@ -20,13 +20,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kAttention = "model.attention.";
 
-/// An arm at a learning rate, in the values of the keys that differ.
+/// An arm at a learning rate, with its values of the keys that differ.
 struct Point {
-  std::vector<std::string> values;  ///< one a key
-  double loss;                      ///< mean validation loss of the runs that finished; or NaN
+  std::vector<std::string> values;  ///< one per key
+  double loss;                      ///< mean validation loss of the finished runs, or NaN
 };
 
-/// The keys of all configurations: attention first, then the learning rate, then by name.
+/// Returns the keys of all configurations: attention first, then the learning rate, then by name.
 std::vector<std::string> candidates(const std::vector<const RunRecord*>& runs) {
   std::set<std::string> attention, others;
   for (const RunRecord* run : runs) {
@@ -44,7 +44,7 @@ std::vector<std::string> candidates(const std::vector<const RunRecord*>& runs) {
   return keys;
 }
 
-/// The keys that tell the runs apart, without those that follow from the ones before them.
+/// Returns the keys that distinguish the runs, without keys that follow from earlier ones.
 std::vector<std::string> grid_keys(const Study& study) {
   const std::vector<const RunRecord*> runs = study.runs();
   return distinguishing_keys(
@@ -75,8 +75,8 @@ std::vector<std::string> values_of(const std::vector<Point>& points, std::size_t
   return values;
 }
 
-/// The lowest loss at each value of two keys, over all others, one map a combination of the keys of
-/// attention.
+/// Returns the lowest loss at each value of two keys, over all other keys; one map per combination
+/// of the keys of attention.
 std::vector<Panel> panels_of(const std::vector<Point>& points, const std::vector<std::string>& keys,
                              std::size_t row, std::size_t column) {
   const std::vector<std::string> columns = values_of(points, column), rows = values_of(points, row);
@@ -107,7 +107,7 @@ Section grid_section(const Study& all) {
   const std::size_t task = all.arms[all.baseline].task;
   const Study study = all.of_task(task);
   const std::vector<std::string> keys = grid_keys(study);
-  std::vector<std::size_t> swept;  // besides attention, which is compared everywhere else
+  std::vector<std::size_t> swept;  // without keys of attention, which other sections compare
   for (std::size_t key = 0; key < keys.size(); ++key) {
     if (!keys[key].starts_with(kAttention)) swept.push_back(key);
   }

@@ -18,9 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Cells of all heat maps together, about 8 bytes each.
+/// Maximum number of cells of all heat maps, about 8 bytes each.
 constexpr std::size_t kCells = 12'000;
-/// Stretches of the steps that are worth a picture.
+/// Minimum number of intervals of steps for a picture.
 constexpr std::size_t kFewest = 6;
 
 std::vector<double> steps_of(const std::vector<MapRow>& rows) {
@@ -40,8 +40,8 @@ const char* row_label(const MapChart& chart) {
                                 : "layer";
 }
 
-/// Every row in at most `columns` stretches of equally many logged steps, each the mean of what is
-/// finite there.
+/// Returns rows of at most `columns` intervals of equally many logged steps; a cell is the mean of
+/// its finite values.
 Panel step_map(const std::string& arm, const std::vector<MapRow>& rows, std::size_t columns) {
   const std::vector<double> steps = steps_of(rows);
   columns = std::min(columns, steps.size());
@@ -51,7 +51,7 @@ Panel step_map(const std::string& arm, const std::vector<MapRow>& rows, std::siz
   }
   for (const auto& [name, values] : rows) {
     map.rows.push_back(name);
-    std::size_t i = 0;  // in the values of this row, which may lack steps that others have
+    std::size_t i = 0;  // index in this row, which may lack steps that others have
     for (std::size_t c = 0; c < columns; ++c) {
       double sum = 0, count = 0;
       const double last = steps[(c + 1) * steps.size() / columns - 1];
@@ -76,7 +76,7 @@ std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& in
   return runs;
 }
 
-/// Row and column of a metric "task/accuracy/<row>/<column>"; empty if it is none.
+/// Returns row and column of a metric "task/accuracy/<row>/<column>"; empty for other names.
 std::pair<std::string, std::string> grid_place(const std::string& metric) {
   static const std::string kPrefix = run::metric_of(run::metric("task/accuracy"), "");
   if (!metric.starts_with(kPrefix)) return {};
@@ -164,11 +164,12 @@ Section layers_section(const Input& input) {
   if (maps.empty()) return {"", maps};
   std::string html = kDrawn;
   if (left_out > 0)
-    html += notice(fmt::format("Not drawn, to keep this page small: {} arms.", left_out));
-  return {html + note(fmt::format("The first complete run of each arm{}. A cell is the mean of a "
-                                  "stretch of logged steps, its number the title of the cell.",
-                                  escape_html(at_lr(input)))),
-          maps};
+    html += notice(fmt::format("{} arms are omitted to keep this page small.", left_out));
+  return {
+      html + note(fmt::format("The first complete run of each arm{}. A cell is the mean over an "
+                              "interval of logged steps; its tooltip shows the number.",
+                              escape_html(at_lr(input)))),
+      maps};
 }
 
 Section accuracy_section(const Input& input) {
@@ -180,7 +181,7 @@ Section accuracy_section(const Input& input) {
     if (!map.rows.empty()) panels.push_back(std::move(map));
   }
   if (panels.empty()) return {"", Json::array()};
-  Json map = heat_map("Accuracy", "share of answers that are right, at the last validation",
+  Json map = heat_map("Accuracy", "fraction of correct answers at the last validation",
                       "accuracy.csv", "column", "row", panels);
   map["range"] = {0, 1};
   return {kDrawn, Json::array({std::move(map)})};

@@ -45,8 +45,7 @@ std::string subtitle_of(const Study& study) {
                                : fmt::format("{} Baseline: {}.", text, study.baseline_name());
 }
 
-/// Everything that can be shown of a study; what was not logged is left out. Notes stand at the
-/// top.
+/// Makes the page with all sections for which there is data. Notes come first.
 Framed make_page(const Study& study, const std::string& title, const PageParts& parts,
                  const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
@@ -58,7 +57,7 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
                 accuracy = accuracy_section(input), layers = layers_section(input),
                 attention = attention_section(input);
   Framed page{.title = title,
-              .answer = headline(study),
+              .headline = headline(study),
               .subtitle = subtitle_of(study),
               .sections = notices(study, notes),
               .data = drawn.data,
@@ -95,8 +94,8 @@ void write_forest(const JudgedClaims& claims, const std::filesystem::path& path)
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {
   if (study.lrs().size() < 2) {
     throw UsageError(
-        "report: a learning-rate curve needs runs of at least two peak learning rates; sweep "
-        "optim.lr, or leave out --svg");
+        "report: --svg needs runs of at least two peak learning rates; sweep optim.lr, or remove "
+        "--svg");
   }
   system::replace_text(path, lr_curve_svg(lr_curves(study), SvgKind::standalone));
 }

@@ -17,26 +17,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As many runs have a row each in the first table.
+/// Maximum number of runs for which the first table has one row per run.
 constexpr std::size_t kFewRuns = 12;
 
 constexpr const char* kRunsNote =
     "Losses are in nats per token: train is the mean over the last 5&nbsp;% of steps, val the last "
-    "validation. Spikes are steps far outside the steps before them, counted after the first "
-    "tenth of a run. "
-    "Late sd/median is the standard deviation of grad_norm over its median in the second half of a "
-    "run, up to where the learning rate falls.";
+    "validation. Spikes are steps far outside the range of the steps before them, counted after "
+    "the first 10&nbsp;% of a run. Late sd/median is the standard deviation of grad_norm divided "
+    "by its median in the second half of a run, up to where the learning rate falls.";
 
 constexpr const char* kLrNote =
-    "Lines are means over the seeds of the ladder, bands reach from the lowest to the highest "
-    "seed, stars stand at lr*: the vertex of a parabola in log lr through the lowest mean and its "
-    "two neighbors, with its 95 % interval over seeds. A loss is at most that at init, which "
-    "stands for runs that diverged. The gap is the final loss of an arm at its own lr* less the "
-    "baseline's at its own, paired by seed; hollow marks and \"of the ladder\" are of the seeds "
-    "that chose lr*, at the lowest rungs. Sensitivity is the mean over the learning rates of the "
-    "loss above the lowest: a shift of the optimum does not change it, so read it with the curve.";
+    "Lines are means over the seeds of the ladder, and bands reach from the lowest to the highest "
+    "seed. Stars mark lr*, the vertex of a parabola in log lr through the lowest mean and its two "
+    "neighbors, with its 95 % interval over seeds. Losses are capped at the loss at init, which "
+    "diverged runs get. The gap is the final loss of an arm at its lr* minus the baseline's at its "
+    "own lr*, paired by seed. Hollow marks and \"of the ladder\" come from the seeds that chose "
+    "lr*, at the lowest rungs. Sensitivity is the mean over the learning rates of the loss minus "
+    "the lowest loss. A shift of the optimum does not change it, so read it with the curve.";
 
-/// Links to what a run wrote, as seen from the directory of the page.
+/// Returns links to the files of a run, relative to the directory of the page.
 std::string file_links(const fs::path& run, const fs::path& page_dir) {
   std::string links;
   constexpr std::pair<const char*, const char*> kFiles[] = {
@@ -61,7 +60,7 @@ std::string per_run_table(const Study& study, const fs::path& page_dir) {
   return marked_table(run_table(study), marks);
 }
 
-/// A table whose rows begin with the name of an arm.
+/// Returns a table whose rows begin with the name of an arm.
 std::string arm_table(const system::Table& table, const Study& study) {
   const std::vector<std::string> names = study.arm_names();
   const auto marks = mapped(table.rows, [&](const auto& row) {
@@ -114,7 +113,7 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
 
 namespace {
 
-/// A table of claims, its last column the verdict behind its mark in the forest plot.
+/// Returns a table of claims; its last column shows the mark of the forest plot and the verdict.
 std::string verdict_cards(const system::Table& table, std::span<const ForestRow> rows) {
   std::string html = "<table class=\"verdicts\">\n" + table_head(table) + "<tbody>\n";
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -1,11 +1,10 @@
 #pragma once
 // The sections of the page, each in the source of its name:
-//   runs        tables of them, and what they reach at each learning rate
-//   verdicts    on claims
-//   settings    how the runs were made: configurations, commands, environments
-// and those whose pictures the script draws from data:
+//   runs        tables of runs and learning rates, and verdicts on claims
+//   settings    configurations, commands, environments
+// The script draws the pictures of the others from data:
 //   curves      metrics over the steps
-//   grid        the loss over two or more keys that were varied, as heat maps
+//   grid        the loss over two or more varied keys, as heat maps
 //   maps        metrics of each layer over the steps, and accuracy by difficulty of a task
 //   attention   maps of selected heads, from metrics.h5
 
@@ -37,49 +36,49 @@ struct CurveChart {
   run::When when = run::When::step;
 };
 
-/// A quantity of many values a step, of layers, heads or parameters: a heat map an arm.
+/// A metric with many values per step, for layers, heads or parameters: one heat map per arm.
 struct MapChart {
-  std::string name;  ///< what its columns in metrics.jsonl begin with
+  std::string name;  ///< prefix of its columns in metrics.jsonl
   std::string title, caption;
   run::Per per = run::Per::layer;
-  bool one_layer = false;  ///< the name is that of a list of one layer
+  bool one_layer = false;  ///< whether the name is a list of a single layer
 };
 
 struct Charts {
   std::vector<CurveChart> curves;
   std::vector<MapChart> maps;
-  std::vector<std::string> notes;  ///< a line each: what was asked for and not logged
+  std::vector<std::string> notes;  ///< one line per requested metric that was not logged
 };
 
-/// Without names those of run::kMetrics with a Picture. A name is one of that registry
-/// ("optim/lr", "attn/entropy") or of metrics.jsonl ("attn/entropy/3", "optim/grad_norm/lm_head.
-/// weight"). What no run logged is left out, with a note if it was named. Throws UsageError, with
-/// the nearest name, for what is neither.
+/// Selects charts by names, or without names the metrics of run::kMetrics with a Picture. A name is
+/// one of that registry ("optim/lr", "attn/entropy") or of metrics.jsonl ("attn/entropy/3",
+/// "optim/grad_norm/lm_head.weight"). Metrics that no run logged are omitted, with a note if they
+/// were named. Throws UsageError with the nearest name for other names.
 Charts select_charts(const Study& study, std::span<const std::string> names = {});
 
-/// A row of a map: what follows the name of the quantity, "3" of layer 3, "3.0" of its first head.
+/// A row of a map, labeled by the suffix of its metric: "3" for layer 3, "3.0" for its first head.
 struct MapRow {
   std::string name;
-  Series values;  ///< finite
+  Series values;  ///< finite values
 };
-/// In the order of the numbers in their names; none if no row has a value.
+/// Returns rows ordered by the numbers in their names; none if no row has a value.
 std::vector<MapRow> map_rows(const run::MetricsTable& metrics, const std::string& quantity);
 
 struct Input {
   const Study& study;
-  const std::vector<LrCurve>& curves;  ///< one an arm, in its order
-  double lr;                           ///< the learning rate that is shown at first
+  const std::vector<LrCurve>& curves;  ///< one per arm, in the order of arms
+  double lr;                           ///< the learning rate shown first
   Charts charts;
 };
 
-/// The learning rate of the baseline's best_point; its first one if no run of it finished. The
-/// study has a run.
+/// Returns the learning rate of the baseline's best_point, or its first one if none of its runs
+/// finished. The study must have a run.
 double best_lr(const Study& study, const std::vector<LrCurve>& curves);
 
-/// The runs of an arm at a learning rate.
+/// Returns the runs of an arm at a learning rate.
 const Condition* shown_condition(const Arm& arm, double lr);
 
-/// " at peak learning rate 3e-4"; empty if no arm has more than one.
+/// Returns " at peak learning rate 3e-4"; empty if no arm has more than one.
 std::string at_lr(const Input& input);
 
 /// A dashed horizontal line of a chart, with its name.
@@ -87,49 +86,48 @@ struct Level {
   std::string name;
   double y;
 };
-/// The levels of a chart, of what every run of the study has the same of in env.json: of a loss
-/// `data.best_loss` and `data.bigram_entropy`, what a model of pairs of tokens would reach, in nats
-/// per token; of an accuracy `data.best_accuracy`, a share of scored targets.
+/// Returns the levels of a chart, from values in env.json that are equal in all runs of the study.
+/// A loss has `data.best_loss` and `data.bigram_entropy`, the loss of a bigram model, in nats per
+/// token. An accuracy has `data.best_accuracy`, a fraction of scored targets.
 std::vector<Level> levels_of(const CurveChart& chart, const Study& study);
 
-/// The training time in seconds after each logged step of the condition's longest run, added up
-/// over all resumes; no points if throughput was not logged.
+/// Returns the training time in seconds after each logged step of the condition's longest run,
+/// summed over all resumes; no points if throughput was not logged.
 Series training_clock(const Condition& condition);
 
-/// At each step, over the runs that have a finite value there (a run that diverged has none any
-/// more): their mean, the smallest and the largest value.
+/// Mean, smallest and largest value at each step, over the runs with a finite value there.
 struct SeedCurve {
   std::vector<double> step, mean, low, high;  ///< same length
   bool banded = false;                        ///< more than one run
 };
 SeedCurve seed_curve(const Condition& condition, const std::string& metric);
 
-/// At most about `points` points: the first, the last, and of each of equal stretches those with
-/// the lowest and highest value of mean and band, so that no peak is lost.
+/// Returns about `points` points: the first, the last, and for each of equal intervals the points
+/// with the lowest and highest value of mean and band, so that no peak is lost.
 SeedCurve decimate(const SeedCurve& curve, std::size_t points);
 Series decimate(const Series& series, std::size_t points);
 
-/// The spikes of each run that count (measures::counted_spikes), at the value that was measured, by
-/// step; infinities are left out.
+/// Returns the counted spikes of each run (measures::counted_spikes) with their finite values, by
+/// step.
 Series seed_spikes(const Condition& condition, const std::string& metric);
 
 std::vector<double> divergences(const Condition& condition);
 
-/// What the runs reached, with links to the files of each as seen from `page_dir`, the directory of
-/// the page.
+/// Returns the results of the runs, with links to their files relative to `page_dir`, the directory
+/// of the page.
 std::string runs_section(const Study& study, const std::filesystem::path& page_dir);
 
-/// Loss against learning rate, and how sensitive each arm is to it. Empty without several rates.
+/// Returns loss against learning rate, and the sensitivity of each arm; empty for a single rate.
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);
 
-/// The claims that were tested, as a forest plot and as a table, then the others, folded away, and
-/// what is to know about the verdicts.
+/// Returns the tested claims as a forest plot and as a table, the untested ones, folded away, and
+/// notes about the verdicts.
 std::string verdicts_section(const JudgedClaims& claims);
 
-/// Keys with one value an arm (empty: the arm has none), in order. An arm whose runs differ in a
-/// key lists their values.
+/// Keys in order with one value per arm, or an empty one. An arm whose runs differ in a key lists
+/// their values.
 using KeyValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
-/// The keys that differ between the arms, or within one, as a table; the others folded away below.
+/// Returns a table of the keys that differ between or within arms; the others are folded away.
 std::string differences(const KeyValues& keys, std::span<const std::string> arms);
 
 KeyValues configs(const Study& study);
@@ -137,33 +135,33 @@ KeyValues environments(const Study& study);
 
 std::string commands(const Study& study);
 
-/// What a reader should know before comparing: `notes`, several tasks, how many runs are not
-/// finished.
+/// Returns notices to read before comparing: `notes`, several tasks, unfinished runs.
 std::string notices(const Study& study, std::span<const std::string> notes);
 
-/// A section of pictures: html is empty if there are none.
+/// A section of pictures; html is empty if there are none.
 struct Section {
   std::string html;
   nlohmann::ordered_json data;
 };
 
-/// Data: {"lrs", "lr", "arms", "conditions", "charts"}, as page/js/data.js reads them.
+/// Returns curves. Data: {"lrs", "lr", "arms", "conditions", "charts"}, as page/js/data.js reads
+/// it.
 Section curves_section(const Input& input);
 
-/// The final loss in the baseline's task over two keys beside those of attention, if at least two
+/// Returns the final loss in the baseline's task over two keys outside attention, if at least two
 /// vary. Data: heat maps.
 Section grid_section(const Study& all);
 
-/// A heat map a map of the charts, a panel an arm in it, of the first complete run at the shown
-/// learning rate. Data: heat maps.
+/// Returns one heat map per map of the charts, with one panel per arm: its first complete run at
+/// the shown learning rate. Data: heat maps.
 Section layers_section(const Input& input);
 
-/// `task/accuracy/<row>/<column>` at the last validation, the mean over complete runs, a panel an
-/// arm. Data: one heat map, or none if no run logged it.
+/// Returns `task/accuracy/<row>/<column>` at the last validation, the mean over complete runs, with
+/// one panel per arm. Data: one heat map, or none if no run logged it.
 Section accuracy_section(const Input& input);
 
-/// Of each arm, at the shown learning rate, the first seed that has maps: in its last layer the
-/// head that attends to the first token most, and head 0.
+/// Returns attention maps of each arm's first seed with maps at the shown learning rate: in its
+/// last layer, the head with the most attention to the first token, and head 0.
 Section attention_section(const Input& input);
 
 /// A heat map of an arm.
@@ -172,19 +170,19 @@ struct Panel {
   std::vector<std::string> columns, rows;  ///< names; the first row is at the bottom
   std::vector<double> values;              ///< (rows, columns) row-major; NaN: an empty cell
 };
-/// Heat maps on one scale, as page/js/maps.js reads them: a title and its meaning, the name of a
-/// CSV file, what columns and rows are.
+/// Returns heat maps on one scale, as page/js/maps.js reads them: a title and its meaning, the name
+/// of a CSV file, and the labels of columns and rows.
 nlohmann::ordered_json heat_map(const std::string& title, const std::string& meaning,
                                 const std::string& file, const std::string& x, const std::string& y,
                                 const std::vector<Panel>& panels);
 
-/// Numbers by size, other names after them.
+/// Compares names: numbers by value, before other names.
 void sort_names(std::vector<std::string>& names);
 
-/// With six digits, which are more than a screen shows; null where an axis cannot hold it.
+/// Rounds to six digits; null if an axis cannot represent a value.
 nlohmann::ordered_json rounded(const std::vector<double>& values);
 
-/// Where the script draws, and what stands there without it.
+/// Returns the element in which the script draws, with a replacement text.
 extern const char* const kDrawn;
 
 }  // namespace difftape::study::page

@@ -15,7 +15,7 @@ namespace difftape::study::page {
 
 namespace {
 
-/// A number of "data" in env.json; NaN unless every run has the same one.
+/// Returns a number of "data" in env.json; NaN unless it is equal in all runs.
 double shared_number(const Study& study, const char* key) {
   double shared = kNaN;
   for (const RunRecord* run : study.runs()) {
@@ -29,7 +29,7 @@ double shared_number(const Study& study, const char* key) {
   return shared;
 }
 
-/// The values of several runs at a step.
+/// Values of several runs at a step.
 struct AtStep {
   svg::Range range = {};
   double sum = 0;

@@ -16,11 +16,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Entries of a list, such as the files of a text, and different values of an arm that are shown.
+/// Maximum number of entries of a list, such as input files, and of values of an arm to show.
 constexpr std::ptrdiff_t kListed = 3, kValues = 8;
 constexpr std::size_t kCommands = 4;
 
-/// Flattens objects to keys like "build/version"; of a list it keeps the beginning.
+/// Flattens objects to keys like "build/version"; keeps the beginning of lists.
 void flatten(const Json& json, const std::string& key, Json& flat) {
   if (json.is_object()) {
     for (const auto& [name, value] : json.items()) {
@@ -34,16 +34,16 @@ void flatten(const Json& json, const std::string& key, Json& flat) {
   }
 }
 
-/// Distinct values in order of appearance, separated by commas; of many only the ends.
+/// Joins distinct values in order of appearance; of many values, only the first and last.
 std::string joined(const std::vector<std::string>& values) {
   if (std::ssize(values) <= kValues) return fmt::format("{}", fmt::join(values, ", "));
   return fmt::format("{}, …, {} ({} values)", values.front(), values.back(), values.size());
 }
 
-/// Values of flat JSON objects, one a run, side by side: a column an arm.
+/// Arranges the values of flat JSON objects, one per run, with one column per arm.
 KeyValues side_by_side(const Study& study, Json (*object_of)(const RunRecord&)) {
   std::vector<std::string> names;
-  std::vector<std::vector<std::vector<std::string>>> found;  // of each key, of each arm its values
+  std::vector<std::vector<std::vector<std::string>>> found;  // values per key and arm
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
     for (const RunRecord* run : study.arms[arm].runs()) {
       const Json object = object_of(*run);
@@ -91,7 +91,7 @@ std::string differences(const KeyValues& keys, std::span<const std::string> arms
   }
   if (same.empty()) return html;
   html += fmt::format("<details><summary>{} {}</summary>", same.size(),
-                      arms.size() > 1 ? "the same in every arm" : "values");
+                      arms.size() > 1 ? "equal in every arm" : "values");
   return html + "<div class=\"scroll\"><table class=\"keys\"><tbody>\n" + key_rows(same) +
          "</tbody></table></div></details>";
 }
@@ -119,7 +119,7 @@ std::string commands(const Study& study) {
   std::vector<std::string> lines;
   for (const RunRecord* run : study.runs()) {
     const std::string line = shell_command(run->env.at("command").get<std::vector<std::string>>());
-    if (!line.empty()) add_once(lines, line);  // a row of an index has none
+    if (!line.empty()) add_once(lines, line);  // empty for a row of an index
   }
   std::string html;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -140,8 +140,8 @@ std::string notices(const Study& study, std::span<const std::string> notes) {
     html += notice(escape_html(tasks));
   if (open > 0) {
     html +=
-        notice(fmt::format("{} of {} runs {} not finished: drawn as far as logged, not in the "
-                           "statistics.",
+        notice(fmt::format("{} of {} runs {} not finished; charts show them, but statistics do not "
+                           "count them.",
                            open, runs.size(), open == 1 ? "is" : "are"));
   }
   return html;

@@ -81,7 +81,7 @@ class AxesReader {
     return axis.empty() ? Axis{{}} : axis;
   }
 
-  /// {own: FILE, times: FACTORS}: the file, and the factors as the list of learning rates.
+  /// Reads {own: FILE, times: FACTORS}: the file, and the factors as the list of learning rates.
   void read_own(const run::YamlNode& map, run::YamlNode& times, Axes& axes) {
     const run::YamlNode* file = nullptr;
     times.kind = run::YamlNode::Kind::scalar;
@@ -93,8 +93,8 @@ class AxesReader {
         times = value;
       } else {
         errors_.add(key.location,
-                    fmt::format("sweep.lr: unknown key '{}'{}; it has own and times", key.text,
-                                system::did_you_mean(key.text, {"own", "times"})));
+                    fmt::format("sweep.lr: unknown key '{}'{}; the keys are own and times",
+                                key.text, system::did_you_mean(key.text, {"own", "times"})));
       }
     }
     if (times.kind == run::YamlNode::Kind::scalar) {
@@ -140,7 +140,7 @@ class AxesReader {
     return axis;
   }
 
-  /// The keys below sweep.grid or sweep.zip that may be swept.
+  /// Returns the keys below sweep.grid or sweep.zip that may be swept.
   std::vector<run::Assignment> lists_of(const std::string& section,
                                         const std::optional<run::YamlNode>& lists) {
     if (!lists || lists->kind == run::YamlNode::Kind::null) return {};
@@ -189,7 +189,7 @@ class AxesReader {
       const bool list = values.value.kind == run::YamlNode::Kind::list;
       errors_.add(values.value.location,
                   fmt::format("{}: {} needs a list of values, got {}", section, values.key,
-                              list ? "an empty one" : values.value.describe()));
+                              list ? "an empty list" : values.value.describe()));
       return read;
     }
     for (const run::YamlNode& item : values.value.items) {
@@ -215,10 +215,10 @@ class AxesReader {
 
   const run::SweepSettings& settings_;
   run::ConfigErrors& errors_;
-  std::vector<std::string> keys_;  ///< swept so far
+  std::vector<std::string> keys_;  ///< keys swept so far
 };
 
-/// The shortest scientific form that reads back exactly: "1e-03".
+/// Returns the shortest scientific form that reads back exactly: "1e-03".
 std::string scientific(const std::string& number) {
   double value = 0;
   std::from_chars(number.data(), number.data() + number.size(), value);

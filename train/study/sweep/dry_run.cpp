@@ -25,7 +25,7 @@ class Rate {
       flops_ += flops_per_step(config) * static_cast<double>(config.train.steps);
       seconds_ += seconds;
       runs_ += 1;
-    } catch (const Error&) {  // damaged: the report says so
+    } catch (const Error&) {  // damaged: the report lists it
     }
   }
   bool is_known() const { return runs_ > 0; }
@@ -43,10 +43,10 @@ std::string state_of(const RunProgress& run) {
   if (run.complete()) return std::string(to_string(run.state));
   if (!run.selected) return "not selected";
   if (run.state == run::RunState::failed) return fmt::format("cannot be read: {}", run.error);
-  return run.on_disk ? fmt::format("continues at step {}", run.done) : "new";
+  return run.on_disk ? fmt::format("resumes at step {}", run.done) : "new";
 }
 
-/// Until the last of `jobs` workers is done, each taking the next run when it is free.
+/// Returns the time until the last of `jobs` workers is done; a free worker starts the next run.
 double total_seconds(const std::vector<double>& runs, int jobs) {
   std::vector<double> busy(static_cast<std::size_t>(jobs));
   for (const double seconds : runs) *std::ranges::min_element(busy) += seconds;
@@ -94,7 +94,7 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
           << fmt::format("{} runs, {} to train, {:.4f} PFLOP", progress.size(), left.size(),
                          flops / 1e15);
   if (!seconds.empty()) {
-    console << fmt::format("; about {} with --jobs {}, as fast as {}",
+    console << fmt::format("; about {} with --jobs {}, at the speed of {}",
                            run::format_duration(total_seconds(seconds, jobs)), jobs, rate.str());
   }
   console << "\n";

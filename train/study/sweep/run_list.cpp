@@ -54,7 +54,7 @@ class RunMaker {
     for (const Axis& axis : axes.others) runs = std::min(runs, kMostRuns + 1) * axis.size();
     if (runs <= kMostRuns) return combinations(axes.others);
     errors_.add(source_.top,
-                fmt::format("sweep: these are more than {} runs; sweep fewer values", kMostRuns));
+                fmt::format("sweep: the number of runs exceeds {}; sweep fewer values", kMostRuns));
     return {};
   }
 
@@ -104,9 +104,9 @@ class RunMaker {
     return run;
   }
 
-  /// A factor of an arm's own learning rate, in a model of the size that `values` say, as that
-  /// learning rate. Six digits are all that a small factor leaves of the three in the file: claims
-  /// find runs by the product. Nothing after adding to `errors` why not.
+  /// Returns the learning rate for a multiple of the arm's own, at the model size in `values`. It
+  /// has six digits, because claims find runs by this product. Returns nothing after reporting to
+  /// `errors`.
   std::optional<SweptValue> own_rate(const std::string& arm, const run::Assignments& values,
                                      SweptValue factor) {
     const run::Field& d_model = *run::find_field("model.d_model");
@@ -124,14 +124,14 @@ class RunMaker {
   }
 
   void check_name(const std::string& name, const ArmSource& arm) {
-    if (!names_.insert(name).second && !errors_.any()) {  // equal values are an error of their own
+    if (!names_.insert(name).second && !errors_.any()) {  // equal values are another error
       errors_.add(arm.location,
                   fmt::format("sweep.arms: two runs would be called '{}'; rename this arm", name));
     }
     if (name.size() > kLongestName) {
       errors_.add(arm.location,
-                  fmt::format("sweep.arms: the name of a run would have {} bytes; need "
-                              "at most {}: write the values as arms with short names",
+                  fmt::format("sweep.arms: the name of a run would have {} bytes, but must have "
+                              "at most {}; write the values as arms with short names",
                               name.size(), kLongestName));
     }
   }
@@ -143,20 +143,21 @@ class RunMaker {
     return arm.location;
   }
 
-  /// A swept value that an arm or --set fixes would make runs equal whose names differ.
+  /// Rejects a swept value that an arm or --set fixes; runs with different names would be equal.
   void refuse_swept(const run::Assignment& given) {
     if (std::ranges::find(swept_, given.key) == swept_.end()) return;
-    errors_.add(given.location, fmt::format("{}: this sweep varies it, so it cannot be set here; "
-                                            "change sweep.lr, sweep.grid or sweep.zip instead",
-                                            given.key));
+    errors_.add(given.location,
+                fmt::format("{}: this sweep varies the key, so it cannot be set here; "
+                            "change sweep.lr, sweep.grid or sweep.zip instead",
+                            given.key));
   }
 
   const RunListSource& source_;
   run::ConfigErrors& errors_;
   std::vector<std::string> swept_;
-  std::vector<run::Assignments> values_;  ///< of each arm
-  std::set<std::string> varied_;          ///< swept keys with several values: part of the names
-  std::set<std::string> names_;           ///< of runs so far
+  std::vector<run::Assignments> values_;  ///< per arm
+  std::set<std::string> varied_;          ///< swept keys with several values, which names include
+  std::set<std::string> names_;           ///< names of the runs so far
 };
 
 }  // namespace
@@ -172,12 +173,12 @@ void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
     if (decided) errors.add(given.location, fmt::format("{}: {}", key, why));
   };
   refuse(key == "run.name" || key == "run.arm",
-         "a sweep names its runs after its arms; remove this");
-  refuse(key == "run.claims", "a sweep writes it itself; use sweep.claims instead");
+         "a sweep names its runs after its arms; remove this key");
+  refuse(key == "run.claims", "a sweep sets this key; use sweep.claims instead");
   refuse(key == "run.out", "a sweep writes to runs/<sweep.name>; use --out instead");
   refuse(key == "run.seed" && (in_arm || has_seeds),
-         "seeds hold for all arms; use sweep.seeds instead");
-  refuse(in_arm && key.starts_with("sweep."), "an arm cannot hold a sweep");
+         "all arms have the same seeds; use sweep.seeds instead");
+  refuse(in_arm && key.starts_with("sweep."), "an arm cannot contain a sweep; remove this key");
 }
 
 }  // namespace difftape::study

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using run::RunState;
 
-/// The state of a run of this sweep. A run that cannot be read does not stop the others.
+/// Reads the state of a run. A run that cannot be read does not stop the others.
 void read_state(const fs::path& dir, RunProgress& progress) {
   try {
     const run::RunStatus status = run::read_status(dir);
@@ -46,7 +46,7 @@ RunProgress inspect_directory(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
   RunProgress progress;
   progress.selected = run.selected;
-  std::error_code ignored;  // what is wrong with the place is said when the run is created
+  std::error_code ignored;  // creating the run reports an unusable path
   if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
   const std::string other = run::why_other_run(dir, run.config());
   if (run::is_partial_start(dir) && (other.empty() || !fs::exists(dir / "config.yaml", ignored))) {
@@ -56,8 +56,8 @@ RunProgress inspect_directory(const SweepRun& run) {
   if (!other.empty()) {
     if (!run.selected) return progress;
     throw OutputError(fmt::format(
-        "{} exists and holds something else than this arm: {}; nothing is overwritten: remove it, "
-        "or choose another directory with --out",
+        "{} already exists and contains another run than this arm: {}; remove it, or choose "
+        "another directory with --out",
         dir.string(), other));
   }
   progress.on_disk = fs::exists(dir / "status.json", ignored);
@@ -65,8 +65,8 @@ RunProgress inspect_directory(const SweepRun& run) {
   return progress;
 }
 
-/// What a run contributes, with its losses in groups; nothing if it cannot be read: its state says
-/// that it failed.
+/// Returns the row of a run and sets its losses per group. The row is empty if the run cannot be
+/// read; its state is then "failed".
 IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
   try {
     const RunRecord run = load_run(dir);
@@ -77,7 +77,7 @@ IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
   }
 }
 
-/// The keys in which a row differs from a configuration, with both values.
+/// Lists the keys in which a row differs from a configuration, with both values.
 std::string key_differences(const IndexRow& row, const run::Config& config) {
   std::string text;
   for (const auto& [key, value] : run::result_config(config)) {
@@ -174,7 +174,7 @@ std::string describe_result(const fs::path& run_dir, const RunProgress& progress
            (std::isfinite(loss) ? fmt::format(", val {:.4f}", loss) : "") +
            fmt::format(", {:.0f} tokens/s", run.number("tokens_per_sec"));
   } catch (const Error&) {
-    return std::string(to_string(progress.state));  // damaged since; the report will say so
+    return std::string(to_string(progress.state));  // damaged since then; the report lists it
   }
 }
 
@@ -214,8 +214,8 @@ std::string take_results(SweepConfig& sweep) {
     if (made != wanted) {
       const std::string keys = key_differences(*found->second, config);
       return fmt::format(
-          "{} has {} of seed {} with another configuration: {}; leave sweep.results out, or give "
-          "the sweep that configuration",
+          "{} contains {} of seed {} with another configuration: {}; remove sweep.results, or use "
+          "that configuration in the sweep",
           sweep.results->file.string(), found->second->at("name"), config.run.seed,
           keys.empty() ? fmt::format("its digest is {}, not {}", made, wanted) : keys);
     }
@@ -232,8 +232,8 @@ SweepIndex::SweepIndex(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.r
                       !system::read_text(path).starts_with("name,arm,seed,lr,state,"));
   if (other) {
     throw OutputError(fmt::format(
-        "{} exists and is not an index of a sweep; nothing else is replaced: move it, or choose "
-        "another directory with --out",
+        "{} already exists and is not the index of a sweep; move it, or choose another directory "
+        "with --out",
         path.string()));
   }
   std::set<std::string> differ{"model.d_model"};
@@ -247,7 +247,7 @@ SweepIndex::SweepIndex(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.r
   }
   std::erase_if(swept, [](const auto& key) { return run::has_flag(key, run::kNamesData); });
   differ.insert(swept.begin(), swept.end());
-  differ.erase("run.seed");  // a column of every index
+  differ.erase("run.seed");  // every index has this column
   std::erase_if(shared_, [&](const auto& each) {
     return differ.contains(each.first) || each.first == "run.seed";
   });

@@ -1,7 +1,7 @@
 #pragma once
-// How far the runs of a sweep are: on disk before it goes on, in index.csv (compare/run_index.h),
-// and while its workers run. On a terminal that is a table that is rewritten in place, below the
-// lines that stay; otherwise those lines alone.
+// Tracks the progress of a sweep's runs: on disk before the sweep resumes, in index.csv
+// (compare/run_index.h), and while workers train. A terminal shows permanent lines and, below
+// them, a table that is rewritten in place; other consoles get the lines only.
 
 #include <filesystem>
 #include <limits>
@@ -23,34 +23,36 @@ namespace difftape::study {
 
 struct RunProgress {
   run::RunState state = run::RunState::queued;
-  bool on_disk = false;  ///< the directory holds this run, whose status.json is there
-  bool taken = false;    ///< it is complete in the results of another sweep, and not here
-  bool partial = false;  ///< it holds what a run leaves that is killed before (run_files.h)
-  bool selected = true;  ///< to be trained in this sweep, if it is not complete
-  Index done = 0;        ///< steps from which it continues, or has continued
-  Index step = 0;        ///< the last step that was logged
-  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of that step, nats per token
-  system::Exit exit = system::Exit::ok;                    ///< of a run that failed
-  std::string error = {};                                  ///< why it failed
+  bool on_disk = false;  ///< the directory contains this run with its status.json
+  bool taken = false;    ///< complete in the results of another sweep, and not here
+  bool partial = false;  ///< the run was killed before it wrote status.json (run_files.h)
+  bool selected = true;  ///< to be trained in this sweep unless it is complete
+  Index done = 0;        ///< steps already done when the run resumes or resumed
+  Index step = 0;        ///< the last logged step
+  double loss = std::numeric_limits<double>::quiet_NaN();  ///< at that step, nats per token
+  system::Exit exit = system::Exit::ok;                    ///< exit code of a failed run
+  std::string error = {};                                  ///< reason of the failure
 
   bool complete() const { return run::is_complete(state); }
   bool waits() const { return selected && state == run::RunState::queued; }
 };
 
-/// Returns what the directory of a run holds: nothing that was trained, the complete run, or one
-/// that broke off, which is queued again. One that cannot be read has failed. A run that is
-/// complete in the results of another sweep alone is complete, with nothing on disk. Throws
-/// OutputError if the directory of a selected run holds anything else.
+/// Returns the progress of a run by its directory: new, complete, or interrupted, which is queued
+/// again. A run that cannot be read has failed. A run that is complete only in the results of
+/// another sweep counts as complete, with nothing on disk. Throws OutputError if the directory of a
+/// selected run contains anything else.
 RunProgress inspect(const SweepRun& run);
 
 /// Reads the last logged step and its loss.
 void read_last_step(const std::filesystem::path& run_dir, RunProgress& progress);
 
-/// Takes the result of a worker from its exit code and status.json. `message` is the worker's last
-/// one, `sent_signal` the signal that the sweep sent it or 0; a worker that it killed was stopped.
+/// Records the result of a worker from its exit code and status.json. `message` is the worker's
+/// last one; `sent_signal` is the signal that the sweep sent, or 0. A worker killed by that signal
+/// was stopped.
 void finish(const std::filesystem::path& run_dir, const system::ExitStatus& exit_status,
             int sent_signal, const std::string& message, RunProgress& progress);
 
+/// The status on the console: permanent lines above a table that is rewritten in place.
 class StatusTable {
  public:
   StatusTable(std::ostream& console, const run::ConsoleStyle& style)
@@ -59,9 +61,9 @@ class StatusTable {
   StatusTable(const StatusTable&) = delete;
   StatusTable& operator=(const StatusTable&) = delete;
 
-  /// Writes a line that stays.
+  /// Writes a permanent line.
   void line(std::string_view text);
-  /// True if drawing shows anything.
+  /// Returns whether draw() shows anything.
   bool live() const { return style_.tty; }
   /// Replaces the table; lines are cut to the width of the terminal.
   void draw(const std::vector<std::string>& lines);
@@ -74,33 +76,34 @@ class StatusTable {
   std::size_t drawn_ = 0;  ///< lines of the table on the screen
 };
 
-/// "12/63 done  2 running  47 queued  1 diverged  1 failed  ETA 12m03s"; what is 0 is left out but
-/// for `done`, which counts finished and diverged runs.
+/// Returns "12/63 done  2 running  47 queued  1 diverged  1 failed  ETA 12m03s". `done` counts
+/// finished and diverged runs; other counts of 0 are omitted.
 std::string describe_counts(std::span<const RunProgress> runs, double eta);
 
-/// "finished, val 1.4012, 62100 tokens/s", "diverged at step 12 (train/loss)", "failed: ...".
+/// Returns "finished, val 1.4012, 62100 tokens/s", "diverged at step 12 (train/loss)" or
+/// "failed: ...".
 std::string describe_result(const std::filesystem::path& run_dir, const RunProgress& progress);
 
-/// Seconds until all selected runs are complete, if operations go on as in the `elapsed` seconds so
-/// far; NaN before the first step.
+/// Returns the seconds until all selected runs are complete at the mean FLOP rate of the `elapsed`
+/// seconds so far; NaN before the first step.
 double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> progress,
                  double elapsed);
 
-/// Floating-point operations of one training step.
+/// Returns the floating-point operations of one training step.
 double flops_per_step(const run::Config& config);
 
-/// Marks the runs that SweepConfig::results has complete, of the same arm, learning rate, seed and
-/// configuration. Returns why another configuration stands in the place of one of them, or nothing.
+/// Marks the runs that are complete in SweepConfig::results, matched by arm, learning rate, seed
+/// and configuration. Returns how the configuration of a run there differs, or nothing.
 std::string take_results(SweepConfig& sweep);
 
-/// Keeps `<sweep>/index.csv` with the files beside it: index_columns(), losses of domains, and the
-/// keys that are swept or differ between runs, in the order of the sweep.
+/// Maintains `<sweep>/index.csv` and the files next to it. Columns are index_columns(), losses of
+/// domains, and the keys that are swept or differ between runs, in the order of the sweep.
 class SweepIndex {
  public:
-  /// Throws OutputError if an index.csv is there that no sweep wrote.
+  /// Throws OutputError if index.csv exists and was not written by a sweep.
   explicit SweepIndex(const SweepConfig& sweep);
 
-  /// Reads a run again and replaces its row. Its measured numbers stay empty if it cannot be read.
+  /// Reads a run again and replaces its row. Measured values stay empty if it cannot be read.
   void update(std::size_t run, const RunProgress& progress);
   /// Replaces the files. Throws OutputError.
   void write() const;
@@ -108,9 +111,9 @@ class SweepIndex {
  private:
   const SweepConfig* sweep_;
   std::vector<std::string> keys_;  ///< columns of the configuration
-  run::FlatConfig shared_;         ///< the other keys, which all runs have in common
+  run::FlatConfig shared_;         ///< the other keys, which are equal in all runs
   std::vector<IndexRow> rows_;
-  std::map<std::string, std::vector<double>> groups_;  ///< losses by name of the run
+  std::map<std::string, std::vector<double>> groups_;  ///< losses per group, by run name
 };
 
 }  // namespace difftape::study

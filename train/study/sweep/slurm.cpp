@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kJobsFile = "jobs";  ///< the array that was submitted last, by its number
-constexpr std::size_t kMostTasks = 1000;   ///< Slurm's MaxArraySize is 1001 unless it is set
+constexpr const char* kJobsFile = "jobs";  ///< holds the job id of the last submitted array
+constexpr std::size_t kMostTasks = 1000;   ///< Slurm's MaxArraySize is 1001 by default
 
 std::string shell_line(const std::vector<std::string>& words, const char* last) {
   std::vector<std::string> parts = mapped(words, system::in_shell_quotes);
@@ -24,7 +24,7 @@ std::string shell_line(const std::vector<std::string>& words, const char* last) 
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-/// A path in which Slurm replaces nothing.
+/// Escapes a path so that Slurm substitutes nothing in it.
 std::string literal(const fs::path& path) {
   std::string text;
   for (const char c : fs::absolute(path).string()) text += c == '%' ? "%%" : std::string(1, c);
@@ -36,39 +36,39 @@ struct Answer {
   std::string out, err;
 };
 
-/// What a command of Slurm prints. Throws MissingInput if it is not there.
+/// Runs a command of Slurm and returns its output. Throws MissingInput if it is not installed.
 Answer ask(const std::vector<std::string>& command) {
   const system::File in(std::fopen("/dev/null", "r")), out(std::tmpfile()), err(std::tmpfile());
-  if (!in || !out || !err) throw OutputError("cannot make a temporary file");
+  if (!in || !out || !err) throw OutputError("cannot create a temporary file");
   system::Child child(command, {fileno(in.get()), fileno(out.get()), fileno(err.get())});
   const system::ExitStatus& status = child.wait();
   return {status.exit == 0 && status.signal == 0, system::contents_of(out.get()),
           system::last_line(system::contents_of(err.get()))};
 }
 
-/// Submits a script. Returns the number of the job.
+/// Submits a script. Returns the job id.
 std::string submit(const fs::path& script, std::vector<std::string> options) {
   options.insert(options.begin(), {"sbatch", "--parsable"});
   options.push_back(script.string());
   const Answer answer = ask(options);
-  if (!answer.ok) throw OutputError(fmt::format("Slurm refuses the jobs: {}", answer.err));
+  if (!answer.ok) throw OutputError(fmt::format("Slurm rejected the jobs: {}", answer.err));
   return answer.out.substr(0, answer.out.find_first_of(";\n"));  // "12;cluster"
 }
 
-/// Throws OutputError while jobs of this sweep wait or train.
+/// Throws OutputError while jobs of this sweep are queued or running.
 void require_none_queued(const fs::path& jobs) {
   if (!system::is_there(jobs)) return;
   const std::string job = system::last_line(system::read_text(jobs));
   const Answer answer = ask({"squeue", "--noheader", "--jobs=" + job});
   if (answer.ok && !answer.out.empty()) {
     throw OutputError(
-        fmt::format("job array {0} of this sweep is still in the queue: wait for it (squeue "
-                    "--jobs={0}), or take it out (scancel {0})",
+        fmt::format("job array {0} of this sweep is still in the queue; wait for it (squeue "
+                    "--jobs={0}), or cancel it (scancel {0})",
                     job));
   }
 }
 
-/// What sbatch is told of every job: its name and where its output goes.
+/// Returns the options of sbatch that every job has: its name and its log file.
 std::vector<std::string> options_of(const SweepConfig& sweep, const std::string& name,
                                     const std::string& log) {
   const std::string dir = literal(fs::path(sweep.out) / "slurm");
@@ -80,8 +80,8 @@ std::vector<std::string> options_of(const SweepConfig& sweep, const std::string&
 std::string slurm_script(const std::vector<std::string>& runs, const SlurmRequest& request) {
   std::string names;
   for (const std::string& run : runs) names += "  " + system::in_shell_quotes(run) + "\n";
-  // A task that is told that its time is nearly up goes back into the queue; one that is preempted,
-  // Slurm puts there itself, and one that is cancelled is to stay away.
+  // A task that gets the signal for its time limit requeues itself. Slurm requeues preempted tasks;
+  // canceled tasks must not be requeued.
   constexpr const char* kTrain = R"(#!/bin/bash
 runs=(
 {})
@@ -108,7 +108,7 @@ void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request) {
   const fs::path dir = fs::path(sweep.out) / "slurm";
   const std::vector<std::string> left = start_elsewhere(sweep);
   if (left.empty()) {
-    *request.console << "all runs are trained: nothing to submit\n";
+    *request.console << "all runs are trained; nothing to submit\n";
     return;
   }
   fs::create_directories(dir);
@@ -123,13 +123,13 @@ void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request) {
   options.insert(options.end(), request.options.begin(), request.options.end());
   const std::string array = submit(dir / "train.sh", options);
   system::replace_text(dir / kJobsFile, array + "\n");
-  *request.console << fmt::format("{} runs are submitted as job array {}\n", left.size(), array)
+  *request.console << fmt::format("submitted {} runs as job array {}\n", left.size(), array)
                    << std::flush;
   std::vector<std::string> behind = options_of(sweep, sweep.name + "-compare", "compare.log");
   behind.push_back("--dependency=afterany:" + array);
   const std::string compare = submit(dir / "compare.sh", behind);
-  *request.console << fmt::format("and as job {} their comparison; scripts and logs: {}\n", compare,
-                                  dir.string());
+  *request.console << fmt::format("submitted their comparison as job {}; scripts and logs: {}\n",
+                                  compare, dir.string());
 }
 
 }  // namespace difftape::study

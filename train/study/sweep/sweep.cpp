@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Makes the directory of a sweep, if it is not there, and returns it.
+/// Creates the directory of a sweep unless it exists, and returns it.
 fs::path created(const fs::path& dir) {
   std::error_code error;
   fs::create_directories(dir, error);
@@ -46,21 +46,21 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   for (const SweepRun& run : sweep.runs) {
     all.push_back(inspect(run));
     const bool broke_off = all.back().partial || (all.back().on_disk && !all.back().complete());
-    // An error if it is being trained now, by whatever program.
+    // Throws if any process is training the run now.
     if (broke_off && run.selected) static_cast<void>(system::DirectoryLock(run.config().run.out));
   }
   return all;
 }
 
-/// Returns the digest of the data that a run with this configuration reads here.
+/// Returns the digest of the local data that a run with this configuration reads.
 std::string digest_here(const run::Config& config) {
   const auto info = make_dataset(config.data, config.model, config.run.seed)->info();
   return data_digest(
       {{"data", info.value("xxh3_128", "")}, {"val_data", info.value("val_xxh3_128", "")}});
 }
 
-/// Throws DataError if runs that were taken from results were trained on other data than the files
-/// here. Files that are not here matter only if a run that reads them is still to be trained.
+/// Throws DataError if runs taken from results were trained on other data than the local files.
+/// Missing files matter only if a run that reads them is still to be trained.
 void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProgress>& progress) {
   const auto data_keys = [&](std::size_t run) {
     std::string text;
@@ -69,11 +69,11 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
     }
     return text;
   };
-  std::set<std::string> waiting;  // data that a run will read
+  std::set<std::string> waiting;  // data that queued runs read
   for (std::size_t i = 0; i < progress.size(); ++i) {
     if (progress[i].waits()) waiting.insert(data_keys(i));
   }
-  std::map<std::string, std::string> digests;  // by data; empty: not here
+  std::map<std::string, std::string> digests;  // by data; empty: missing
   for (std::size_t i = 0; i < progress.size(); ++i) {
     const std::string made = progress[i].taken ? data_digest(*sweep.runs[i].taken) : "";
     if (made.empty()) continue;
@@ -88,13 +88,13 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
     }
     if (digest.empty() || digest == made) continue;
     throw DataError(fmt::format(
-        "{}: {} was trained on data with the digest {}, but must have that of the data here, {}; "
-        "bring the same files, or leave sweep.results out",
+        "{}: {} was trained on data with the digest {}, but the local data has the digest {}; copy "
+        "the same files here, or remove sweep.results",
         sweep.results->file.string(), sweep.runs[i].taken->at("name"), made, digest));
   }
 }
 
-/// Tables and verdicts, on the console and as files of the sweep.
+/// Prints tables and verdicts, and writes them to files of the sweep.
 void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
   const fs::path out = sweep.out;
   const Study study = make_study_so_far(collection.runs, sweep.baseline);
@@ -116,8 +116,8 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   console << "\nreport: " << (out / "report.html").string() << "\n";
 }
 
-/// Writes the claims and their learning rates beside the runs. Claims that earlier runs were made
-/// under stay, under their digest.
+/// Writes the claims and their learning rates next to the runs. Claims of earlier runs are kept
+/// under the name of their digest.
 void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   const fs::path copy = out / kClaimsCopy;
   if (claims.own_rates)
@@ -132,7 +132,8 @@ void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   system::replace_text(copy, claims.text);
 }
 
-/// The exit code of what could not be done; a study that cannot be made is none of it.
+/// Compares the runs and returns the exit code of a failure to write. Runs that cannot be compared
+/// are not a failure.
 system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
                           std::ostream& console) {
   std::vector<fs::path> dirs;
@@ -164,7 +165,7 @@ system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgre
     if (progress[i].exit == system::Exit::ok) continue;
     if (first == system::Exit::ok) {
       first = progress[i].exit;
-      console << "\nnot completed; the same command tries again:\n";
+      console << "\nnot completed; run the same command to retry:\n";
     }
     console << fmt::format("  {}: {}\n", sweep.runs[i].config().run.name, progress[i].error);
   }
@@ -172,8 +173,7 @@ system::Exit list_failures(const SweepConfig& sweep, const std::vector<RunProgre
   return first;
 }
 
-/// Compares what is there. Returns the exit code of the first run that failed, or of the
-/// comparison.
+/// Compares the existing runs. Returns the exit code of the first failed run, or of the comparison.
 system::Exit conclude(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
                       std::ostream& console) {
   const system::Exit compared = compare_runs(sweep, progress, console);
@@ -181,7 +181,7 @@ system::Exit conclude(const SweepConfig& sweep, const std::vector<RunProgress>& 
   return failed != system::Exit::ok ? failed : compared;
 }
 
-/// The directory of a sweep, with an index of what is there.
+/// The directory of a sweep, with the index of its runs.
 class OpenSweep {
  public:
   explicit OpenSweep(const SweepConfig& sweep) : lock_(created(sweep.out)), index(sweep) {
@@ -274,7 +274,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
       index.update(run, progress[run]);
       try {
         index.write();
-      } catch (const OutputError& error) {  // training goes on: it is written again at the end
+      } catch (const OutputError& error) {  // training continues; the end writes it again
         table.line(error.what());
       }
     });
@@ -282,7 +282,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   }
   if (stop.received() != system::Exit::ok) {
     table.line(describe_counts(progress, std::nan("")));
-    table.line("sweep stopped; the same command continues it");
+    table.line("sweep stopped; run the same command to resume it");
     return stop.received();
   }
   return conclude(sweep, progress, *request.console);

@@ -27,7 +27,7 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::ranges::find(list, item) != list.end();
 }
 
-/// Names of arms in their order, each once.
+/// Returns the unique names of arms in their order.
 template <class NameOf>
 std::vector<std::string> names_of(const std::vector<SweepRun>& runs, NameOf name_of) {
   std::vector<std::string> names;
@@ -37,9 +37,9 @@ std::vector<std::string> names_of(const std::vector<SweepRun>& runs, NameOf name
 
 const std::string& arm_of(const SweepRun& run) { return run.config().run.arm; }
 
-/// Claims without arms of their own speak of arms of this sweep, by run.arm; which arms others mean
-/// is known once they ran. Two arms compare if they are trained on the same data, as long; files
-/// are compared by their contents once they ran.
+/// Checks that claims refer to arms of this sweep, by run.arm. Claims with conditions in place of
+/// arms can be checked only after training. Two arms are comparable if they train on the same data
+/// for equally long; files are compared by their contents after training.
 void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                 run::ConfigErrors& errors) {
   const std::vector<std::string> arms = names_of(runs, arm_of);
@@ -49,10 +49,11 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
     if (first == runs.end() || second == runs.end()) return;
     const auto found = differences(first->config(), second->config(), run::kOfTask);
     if (found.empty()) return;
-    errors.add(claim.location,
-               fmt::format("claims.{}: {} and {} do not compare: {} is {} and {}; a claim needs "
-                           "arms of one task",
-                           claim.id, a, b, found[0].key, found[0].a, found[0].b));
+    errors.add(
+        claim.location,
+        fmt::format("claims.{}: {} and {} cannot be compared: {} is {} and {}; a claim needs "
+                    "arms of one task",
+                    claim.id, a, b, found[0].key, found[0].a, found[0].b));
   };
   for (const Claim& claim : claims.claims) {
     std::vector<std::string> named = claim.arms();
@@ -62,10 +63,8 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
       const bool swept = std::ranges::count(runs, name, &SweepRun::base_arm) > 0;
       std::vector<std::string> meant = arms;
       std::erase_if(meant, [&](const auto& arm) { return swept && !arm.starts_with(name); });
-      errors.add(
-          claim.location,
-          fmt::format("claims.{}: {}{}", claim.id, no_arm(name, meant),
-                      swept ? "; where values are swept, an arm is called by them too" : ""));
+      errors.add(claim.location, fmt::format("claims.{}: {}{}", claim.id, no_arm(name, meant),
+                                             swept ? "; names of arms include swept values" : ""));
     }
     if (claim.has_value()) continue;
     check_task(claim, claim.arm, claim.reference);
@@ -74,21 +73,21 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
   }
 }
 
-/// Adds what cannot be decided by these runs, however they end. `named_at` is where the sweep names
-/// the file.
+/// Reports claims that these runs cannot decide, whatever their results. `named_at` is the location
+/// in the sweep file that names the claims.
 void check_claims(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                   const run::SourceLocation& named_at, run::ConfigErrors& errors) {
   if (runs.empty()) return;
   if (claims.arms.empty()) check_arms(claims, runs, errors);
   if (seeds_that_count(claims, runs) == 0) {
-    errors.add(named_at, fmt::format("sweep.claims: the claims of {} count other seeds than this "
-                                     "sweep trains; change sweep.seeds",
+    errors.add(named_at, fmt::format("sweep.claims: the claims of {} count none of the seeds that "
+                                     "this sweep trains; change sweep.seeds",
                                      claims.path));
   }
   if (claims_elsewhere(claims, runs).size() == claims.claims.size()) {
     errors.add(named_at,
                fmt::format("sweep.claims: no run of this sweep matches 'where' of any claim of {}; "
-                           "change it or what is swept",
+                           "change 'where' or the swept values",
                            claims.path));
   }
 }
@@ -151,7 +150,7 @@ class SweepReader {
           return {{sweep_name, {}, other->location}};
       }
       errors_.add({path_, 1, 1},
-                  "this file has no 'sweep.arms'; name the arms, or train one model with "
+                  "this file has no 'sweep.arms'; list the arms, or train one model with "
                   "'difftape train'");
       return arms;
     }
@@ -165,8 +164,8 @@ class SweepReader {
     std::set<std::string> names;
     for (const auto& [name, values] : given.pairs) {
       if (!names.insert(name.text).second) {
-        errors_.add(name.location, fmt::format("sweep.arms: duplicate arm '{}'; every arm needs a "
-                                               "name of its own",
+        errors_.add(name.location, fmt::format("sweep.arms: duplicate arm '{}'; every arm needs "
+                                               "another name",
                                                name.text));
         continue;
       }
@@ -180,17 +179,17 @@ class SweepReader {
     if (!given || run::can_name_folder(name)) return;
     errors_.add(
         given->value.location,
-        fmt::format("sweep.name: '{}' cannot name a folder; need one word without '/'", name));
+        fmt::format("sweep.name: '{}' is not a valid folder name; use one word without '/'", name));
   }
 
-  /// The path that a key gives; nothing if it gives none or, which is an error, nothing is there.
+  /// Returns the path that a key sets, or nothing. Reports an error if the path does not exist.
   std::optional<fs::path> existing_path(const char* key, const std::string& text) {
     const run::Assignment* given = all_.find(key);
     if (given == nullptr || text.empty()) return std::nullopt;
     const fs::path path = named_path(text, given->location);
     if (system::is_there(path)) return path;
     errors_.add(given->value.location,
-                fmt::format("{}: there is no {}; the path is seen from {}", key, path.string(),
+                fmt::format("{}: {} does not exist; the path is relative to {}", key, path.string(),
                             given->location.line > 0 ? "this file" : "the working directory"));
     return std::nullopt;
   }
@@ -206,7 +205,7 @@ class SweepReader {
       errors_.add(all_.find("sweep.results")->value.location, "sweep.results: " + difference);
   }
 
-  /// The baseline may be a name of sweep.arms, which means its first run, or a whole run.arm.
+  /// Resolves the baseline: a name in sweep.arms, which means its first run, or a whole run.arm.
   void check_baseline(SweepConfig& sweep) {
     if (sweep.runs.empty()) return;
     std::vector<std::string> names = arm_names_;
@@ -228,7 +227,7 @@ class SweepReader {
     const run::Assignment* given = all_.find("sweep.only");
     if (!given) return {};
     if (names.empty() && given->value.kind == run::YamlNode::Kind::list) {
-      errors_.add(given->value.location, "sweep.only: is empty; name the arms to train");
+      errors_.add(given->value.location, "sweep.only: the list is empty; list the arms to train");
     }
     for (size_t i = 0; i < names.size(); ++i) {
       if (contains(arm_names_, names[i]) || arm_names_.empty()) continue;
@@ -239,7 +238,7 @@ class SweepReader {
     return names;
   }
 
-  /// At least one seed, whatever was wrong.
+  /// Returns at least one seed, even after an error.
   std::vector<Index> seeds_of(const run::SweepSettings& settings) {
     const run::Assignment* given = all_.find("sweep.seeds");
     if (!given) return {seed_of_runs()};
@@ -247,13 +246,15 @@ class SweepReader {
     if (seeds.empty()) {
       const bool list = given->value.kind == run::YamlNode::Kind::list;
       if (list && given->value.items.empty()) {
-        errors_.add(given->value.location, "sweep.seeds: is empty; give at least one, such as [1]");
+        errors_.add(given->value.location,
+                    "sweep.seeds: the list is empty; give at least one seed, such as [1]");
       }
       return {1};
     }
     for (auto seed = seeds.begin(); seed != seeds.end(); ++seed) {
       if (std::find(seeds.begin(), seed, *seed) != seed) {
-        errors_.add(given->value.location, fmt::format("sweep.seeds: {} is given twice", *seed));
+        errors_.add(given->value.location,
+                    fmt::format("sweep.seeds: {} appears twice; remove one", *seed));
       }
     }
     return seeds;
@@ -271,12 +272,12 @@ class SweepReader {
   std::vector<std::string> overrides_;
   run::ConfigErrors errors_;
   run::Assignments file_;  ///< the file and its bases
-  run::Assignments all_;   ///< and the overrides
+  run::Assignments all_;   ///< the file, its bases, and the overrides
   std::vector<std::string> arm_names_;
 };
 
-/// Whether a file, or one of its bases, has the section `sweep`; what is wrong with it is found by
-/// those who read it.
+/// Returns whether a file or one of its bases has the section `sweep`. Reading the file as a whole
+/// reports its errors.
 bool is_sweep(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return false;
@@ -308,14 +309,14 @@ run::ResolvedConfig config_of_arm(const std::string& path,
                                   const std::string& name) {
   if (!is_sweep(path)) {
     if (!name.empty())
-      throw UsageError(fmt::format("--arm: {} is not a sweep; leave it out", path));
+      throw UsageError(fmt::format("--arm: {} is not a sweep; remove --arm", path));
     return run::load_config(path, overrides);
   }
   const SweepConfig sweep = load_sweep(path, overrides);
   const auto arms = names_of(sweep.runs, &SweepRun::base_arm);
   if (name.empty() && arms.size() > 1) {
-    throw UsageError(fmt::format("{} is a sweep: say which arm with --arm; it has {}", path,
-                                 fmt::join(arms, ", ")));
+    throw UsageError(
+        fmt::format("{} is a sweep; choose an arm with --arm: {}", path, fmt::join(arms, ", ")));
   }
   const auto found = std::ranges::find_if(sweep.runs, [&](const SweepRun& run) {
     return name.empty() || run.base_arm == name || run.config().run.name == name;

@@ -1,12 +1,12 @@
 #pragma once
-// A sweep file: an ordinary configuration plus a `sweep:` section that names what is varied.
+// Reads a sweep file: an ordinary configuration with a `sweep:` section that lists what varies.
 //
 //   base: ../base/text_0.9m.yaml
 //   train: {steps: 200}
 //   sweep:
 //     name: quickstart                 # default: the name of the file
 //     baseline: softmax                # default: the first arm
-//     claims: ../claims/mine.yaml      # what it is to decide (compare/claims/claims_file.h)
+//     claims: ../claims/mine.yaml      # claims to decide (compare/claims/claims_file.h)
 //     results: ../../results/mine      # complete runs of this index.csv are not trained again
 //     only: [softmax, diff_v1]         # default: all arms are trained
 //     seeds: [1, 2, 3]                 # default: [run.seed]
@@ -35,8 +35,8 @@ namespace difftape::study {
 /// One training run of a sweep. `resolved.config.run` has its name, arm, seed and folder.
 struct SweepRun {
   std::string base_arm;  ///< as in sweep.arms; run.arm adds the values swept by grid and zip
-  bool selected = true;  ///< by sweep.only or --arms: to be trained now
-  const IndexRow* taken = nullptr;  ///< of SweepConfig::results, which has this run complete
+  bool selected = true;  ///< selected for training by sweep.only or --arms
+  const IndexRow* taken = nullptr;  ///< row of SweepConfig::results with this run complete
   run::ResolvedConfig resolved;
 
   const run::Config& config() const { return resolved.config; }
@@ -44,105 +44,105 @@ struct SweepRun {
 
 struct SweepConfig {
   std::string name;
-  std::string baseline;  ///< the run.arm the others are compared with
+  std::string baseline;  ///< the run.arm that others are compared with
   std::string out;       ///< folder of the sweep
   std::optional<ClaimsFile> claims;
-  /// The index of sweep.results, which copies of this share, and the folder as the sweep names it,
-  /// or relative to the sweep file where that is absolute.
+  /// The index of sweep.results, shared by copies, and its folder as the sweep file writes it; an
+  /// absolute path becomes relative to the sweep file.
   std::shared_ptr<const RunIndex> results;
   std::string results_folder;
   std::vector<std::string> swept;  ///< keys set by sweep.lr, grid and zip
-  /// All runs with the first seed, then with the next, so that a part of a sweep is balanced.
-  /// Within a seed by learning rate, then by arm, then by the values of grid and zip.
+  /// Ordered by seed, so that a part of a sweep is balanced; then by learning rate, arm, and values
+  /// of grid and zip.
   std::vector<SweepRun> runs;
 };
 
-/// Reads a sweep. Later wins: bases, the file, the arm and its bases, swept values, `overrides`. A
-/// run is called its arm, then "-lr1e-03", "-d_ff64" and "-seed2" where there are several, and
-/// writes to <out>/<run.name>; an empty `out` means runs/<sweep.name>, `only` replaces sweep.only.
-/// Throws ConfigError with every error of all runs, MissingInput, or UsageError for an arm in
-/// `only`.
+/// Reads a sweep. Later sources win: bases, the file, the arm and its bases, swept values,
+/// `overrides`. A run is named after its arm, with "-lr1e-03", "-d_ff64" and "-seed2" appended for
+/// keys with several values. It writes to <out>/<run.name>; an empty `out` means runs/<sweep.name>.
+/// `only` replaces sweep.only. Throws ConfigError with every error of all runs, MissingInput, or
+/// UsageError for an unknown arm in `only`.
 SweepConfig load_sweep(const std::string& path, const std::vector<std::string>& overrides = {},
                        const std::string& out = "", const std::vector<std::string>& only = {});
 
-/// That `name` is none of the arms of a sweep, with some of them and the one that may be meant.
+/// Returns the error that `name` is not an arm of the sweep; it lists some arms and suggests one.
 std::string no_arm(const std::string& name, const std::vector<std::string>& arms);
 
-/// Returns the configuration of a run file, or of a sweep the run or the first run of the arm
-/// `name`; an empty name will do for one arm. Throws what load_config and load_sweep throw, and
-/// UsageError.
+/// Returns the configuration of a run file, or of a run of a sweep. `name` is the run or an arm,
+/// which selects its first run; it may be empty if the sweep has one arm. Throws what load_config
+/// and load_sweep throw, and UsageError.
 run::ResolvedConfig config_of_arm(const std::string& path,
                                   const std::vector<std::string>& overrides,
                                   const std::string& name);
 
-/// The ids of claims whose `where` none of the runs matches: they are of other sweeps.
+/// Returns the ids of claims whose `where` matches none of the runs; they belong to other sweeps.
 std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
                                           const std::vector<SweepRun>& runs);
 
-/// How many seeds are trained that count for a claim.
+/// Returns the number of trained seeds that count for a claim.
 Index seeds_that_count(const ClaimsFile& claims, const std::vector<SweepRun>& runs);
 
 /// One value of a key of the configuration.
 struct SweptValue {
   std::string key;     ///< "model.d_ff"
-  run::YamlNode node;  ///< where it was written
-  std::string text;    ///< the value as names of runs and errors show it: "512"
+  run::YamlNode node;  ///< its source
+  std::string text;    ///< the value in names of runs and errors: "512"
 };
 
-/// Values that hold at the same time: one of a `grid` key, one of each key of `zip`.
+/// Values that are set together: one value of a `grid` key, or one value per key of `zip`.
 using SweptPoint = std::vector<SweptValue>;
-/// The points of which a run takes one; at least one.
+/// Alternative points, of which a run has one; never empty.
 using Axis = std::vector<SweptPoint>;
 
 struct Axes {
-  Axis lr;                           ///< of sweep.lr; a point without values if there is none
-  std::optional<OwnRates> own;       ///< if it is there, the values of `lr` are factors of these
-  run::SourceLocation own_named_at;  ///< where the sweep names its file
+  Axis lr;                           ///< sweep.lr; one point without values if absent
+  std::optional<OwnRates> own;       ///< if set, the values of `lr` are multiples of these
+  run::SourceLocation own_named_at;  ///< where the sweep file names the file of `own`
   std::vector<Axis> others;          ///< each key of sweep.grid, then sweep.zip
 };
 
-/// Returns a path that a sweep names, relative to the file that does or, on the command line, to
-/// the working directory.
+/// Resolves a path in a sweep relative to the file that contains it, or a path on the command line
+/// relative to the working directory.
 std::filesystem::path named_path(const std::string& path, const run::SourceLocation& named_at);
 
-/// Reads sweep.lr, sweep.grid and sweep.zip. Adds to `errors` and leaves out what is wrong.
+/// Reads sweep.lr, sweep.grid and sweep.zip. Invalid values are reported to `errors` and omitted.
 Axes read_axes(const run::SweepSettings& settings, run::ConfigErrors& errors);
 
-/// The keys that the axes set, in their order.
+/// Returns the keys that the axes set, in their order.
 std::vector<std::string> swept_keys(const Axes& axes);
 
-/// All combinations, the last axis fastest; one empty point if there are no axes.
+/// Returns all combinations, the last axis fastest; one empty point if there are no axes.
 std::vector<SweptPoint> combinations(const std::vector<Axis>& axes);
 
-/// How a value appears in the name of a run: "-lr1e-03", "-d_ff512", "-pathdata_a.txt".
+/// Returns the part of a run's name for a value: "-lr1e-03", "-d_ff512", "-pathdata_a.txt".
 std::string name_part(const SweptValue& value);
 
-/// One arm as the file names it, with the values in which it differs.
+/// An arm of the file, with the values that it sets.
 struct ArmSource {
   std::string name;
   run::YamlNode values;
   run::SourceLocation location;
 };
 
-/// What a sweep file and the command line say.
+/// Contents of a sweep file and of the command line.
 struct RunListSource {
   const run::Assignments& file;  ///< the file and its bases
-  const run::Assignments& all;   ///< and the overrides
+  const run::Assignments& all;   ///< the file, its bases, and the overrides
   const std::vector<std::string>& overrides;
-  run::SourceLocation top;  ///< of the file as a whole
+  run::SourceLocation top;  ///< location of the file as a whole
   std::vector<ArmSource> arms;
   std::vector<Index> seeds;  ///< at least one
   Axes axes;
   std::string out;
-  std::string claims;  ///< digest of its claims; empty: none
+  std::string claims;  ///< digest of the claims; empty: none
 };
 
-/// Returns the runs in the order of SweepConfig::runs, all selected. Adds to `errors` what is wrong
-/// with any of them, values that an arm or an override fixes although they are swept, and runs of
-/// one name.
+/// Returns the runs in the order of SweepConfig::runs, all selected. Reports to `errors` all errors
+/// of all runs, swept keys that an arm or an override sets, and duplicate names.
 std::vector<SweepRun> make_runs(const RunListSource& source, run::ConfigErrors& errors);
 
-/// Adds an error if a sweep or an arm of it sets what follows from the sweep; its bases may.
+/// Reports an error if a sweep or one of its arms sets a key that the sweep decides; their bases
+/// may set it.
 void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
                     run::ConfigErrors& errors);
 

@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A run to train, or to go on with.
+/// A run to train or to resume.
 struct Job {
   run::Config config;
   std::filesystem::path out;
@@ -38,7 +38,7 @@ struct Job {
   std::vector<std::string> command;  ///< recorded in env.json
 };
 
-/// A file without a name that holds `text`.
+/// Returns an unnamed temporary file that contains `text`.
 system::File file_of(const std::string& text) {
   system::File file(std::tmpfile());
   if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
@@ -49,7 +49,7 @@ system::File file_of(const std::string& text) {
   return file;
 }
 
-/// CBOR, because paths and command lines are bytes that need not be UTF-8.
+/// Encodes a job as CBOR, because paths and command lines need not be UTF-8.
 std::string to_text(const Job& job) {
   const auto bytes = Json::to_cbor(Json{{"config", to_yaml(job.config)},
                                         {"out", job.out.string()},
@@ -65,7 +65,7 @@ Job read_job(const std::string& text) {
             json.at("out").get<std::string>(), json.at("resume").get<bool>(),
             json.at("command").get<std::vector<std::string>>()};
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("not a text between a sweep and its workers: {}", error.what()));
+    throw DataError(fmt::format("standard input is not a job of a sweep: {}", error.what()));
   }
 }
 
@@ -83,11 +83,12 @@ system::Exit work(std::istream& in) {
   return train(job.config, request);
 }
 
-/// Runs one job in a process of its own, pinned to the cores of a slot of a layout. It is apart
-/// from the terminal, so that an interrupt reaches it once, from the sweep. Destroying it kills it.
+/// Runs one job in a child process that is pinned to the cores of a slot of a layout. The child is
+/// detached from the terminal, so that an interrupt reaches it once, from the sweep. The destructor
+/// kills it.
 class Worker {
  public:
-  /// `program` answers to the command `worker`. Throws MissingInput or OutputError if it cannot be
+  /// `program` must have the command `worker`. Throws MissingInput or OutputError if it cannot be
   /// started.
   Worker(const Job& job, const Layout& layout, std::size_t slot, const std::string& program)
       : input_(file_of(to_text(job))), output_(file_of("")), errors_(file_of("")) {
@@ -102,7 +103,7 @@ class Worker {
   const std::optional<system::ExitStatus>& poll() { return child_->poll(); }
   void signal(int number) { child_->signal(number); }
 
-  /// Why it ended before its job was done: its own message, or the signal that killed it.
+  /// Returns why the worker failed: its last message, or the signal that killed it.
   std::string error_message() {
     const system::ExitStatus& exit_status = child_->wait();
     std::string text = system::contents_of(errors_.get());
@@ -137,7 +138,7 @@ void Pool::train(const system::StopRequest& stop, StatusTable& table, const Chan
       if (!slots_[i].worker) more = start_next(i, table, changed);
     }
     if (signal != system::Exit::ok && sent_signal_ == 0) {
-      table.line("stopping: the runs under way save their state");
+      table.line("stopping; active runs save their state");
       sent_signal_ = signal == system::Exit::sigint ? SIGINT : SIGTERM;
       for (Slot& slot : slots_) {
         if (slot.worker) slot.worker->signal(sent_signal_);
@@ -151,7 +152,7 @@ void Pool::train(const system::StopRequest& stop, StatusTable& table, const Chan
   table.draw({});
 }
 
-/// False if no run is left.
+/// Starts the next queued run in a free slot. Returns false if no run is left.
 bool Pool::start_next(std::size_t index, StatusTable& table, const Changed& changed) {
   for (; next_ < progress_.size(); ++next_) {
     RunProgress& progress = progress_[next_];
@@ -160,7 +161,7 @@ bool Pool::start_next(std::size_t index, StatusTable& table, const Changed& chan
     Slot& slot = slots_[index];
     slot.run = next_++;
     std::string what =
-        progress.on_disk ? fmt::format("continues at step {}", progress.done) : "started";
+        progress.on_disk ? fmt::format("resumes at step {}", progress.done) : "started";
     try {
       if (progress.partial) run::remove_partial_start(config.run.out);
       const Job job{config, config.run.out, progress.on_disk, command_};
@@ -216,11 +217,11 @@ bool Pool::idle() const {
 
 namespace {
 
-/// Cores of a worker unless --jobs says otherwise: the threads of a step wait for each other after
-/// every op, processes that train different runs never do.
+/// Cores per worker without --jobs. Threads of a step wait for each other after every op; processes
+/// that train different runs never wait.
 constexpr std::size_t kCoresOfWorker = 1;
 
-/// The cores this process may run on, as the system numbers them.
+/// Returns the numbers of the cores that this process may use.
 std::vector<int> usable_cores() {
   std::vector<int> cores;
   cpu_set_t set;
@@ -231,7 +232,7 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-/// What of a configuration decides the memory of a step.
+/// Returns the keys that decide the memory of a step, with their values.
 std::string sizes_of(const run::Config& config) {
   std::string text;
   for (const auto& [key, value] : run::flat_config(config)) {
@@ -242,11 +243,12 @@ std::string sizes_of(const run::Config& config) {
   return text;
 }
 
-/// How many workers have the memory to train these runs. Throws ConfigError if `jobs` have not.
+/// Returns the number of workers for which the memory suffices. Throws ConfigError if it does not
+/// suffice for `jobs`.
 std::size_t workers_with_memory(std::span<const run::Config* const> runs, int jobs) {
   const std::optional<std::uint64_t> free = system::free_memory();
   Index largest = 1;
-  std::set<std::string> known;  // seeds and learning rates need the same
+  std::set<std::string> known;  // runs that differ in seed or learning rate need the same memory
   const Index processes = std::clamp<Index>(jobs, 1, std::ssize(runs));
   for (const run::Config* config : runs) {
     if (!known.insert(sizes_of(*config)).second) continue;

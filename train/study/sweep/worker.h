@@ -1,6 +1,6 @@
 #pragma once
-// The worker processes of a sweep, each of which reads a run to train from its standard input, and
-// the pool in which they train the queued ones.
+// Worker processes of a sweep, which read the run to train from standard input, and the pool that
+// trains all queued runs with them.
 
 #include <functional>
 #include <iosfwd>
@@ -15,41 +15,43 @@
 
 namespace difftape::study {
 
+/// Assignment of cores and threads to workers.
 struct Layout {
-  std::vector<std::vector<int>> cores;  ///< of each worker
-  std::vector<int> threads;             ///< of each worker
+  std::vector<std::vector<int>> cores;  ///< per worker
+  std::vector<int> threads;             ///< per worker
 
   int jobs() const { return static_cast<int>(cores.size()); }
 };
 
-/// Splits `cores` among `jobs` workers as evenly as possible; with more workers than cores they
-/// share them. None has more than `most_threads` threads. Needs jobs > 0 and a core.
+/// Splits `cores` among `jobs` > 0 workers as evenly as possible; more workers than cores share
+/// them. A worker has at most `most_threads` threads. Needs at least one core.
 Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads);
 
-/// Returns how the runs that are left share the machine: in `jobs` workers; for 0, in one per core
-/// as far as there are runs and memory. OMP_NUM_THREADS bounds the threads of a worker, and without
-/// `jobs` the cores of all. Throws ConfigError if there is not the memory.
+/// Returns a layout for the remaining runs: `jobs` workers, or for 0 one worker per core as far as
+/// runs and memory suffice. OMP_NUM_THREADS limits the threads per worker and, without `jobs`, the
+/// total number of cores. Throws ConfigError if the memory does not suffice.
 Layout choose_layout(std::span<const run::Config* const> left, int jobs);
 
-/// What a worker does: reads a job and trains. Returns what train() returns, and throws what it
-/// throws, and DataError for input that is not a job.
+/// Reads a job and trains it, in a worker. Returns and throws what train() does; throws DataError
+/// for input that is not a job.
 system::Exit work(std::istream& in);
 
-/// One of the processes (worker.cpp).
+/// A worker process (worker.cpp).
 class Worker;
 
+/// Trains the queued runs of a sweep in worker processes.
 class Pool {
  public:
-  /// Called with the position of a run when its worker has started and when it has ended.
+  /// Called with the index of a run after its worker has started and after it has ended.
   using Changed = std::function<void(std::size_t run)>;
 
-  /// `progress` has one entry a run and is kept up to date. `command` is recorded in env.json.
+  /// `progress` has one entry per run and is kept up to date. `command` is recorded in env.json.
   Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
        std::vector<std::string> command, std::string program);
   ~Pool();
 
-  /// Trains all selected runs that are queued, in the order of the sweep. A run that fails does not
-  /// stop the others. After a stop request the running ones save their state, then this returns.
+  /// Trains all selected, queued runs in the order of the sweep. A failed run does not stop the
+  /// others. After a stop request the active runs save their state before this returns.
   void train(const system::StopRequest& stop, StatusTable& table, const Changed& changed);
 
  private:
@@ -70,7 +72,7 @@ class Pool {
   const std::string program_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
-  int sent_signal_ = 0;  ///< the signal that the workers were sent; 0: none
+  int sent_signal_ = 0;  ///< the signal sent to the workers; 0: none
   double started_, drawn_ = 0;
 };
 

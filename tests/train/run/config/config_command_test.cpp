@@ -122,11 +122,11 @@ TEST_F(ConfigCommand, show_takes_an_arm_or_a_run_of_a_sweep) {
     words.insert(words.begin(), {"config", "show"});
     return message(system::Exit::usage, [&] { run(words); });
   };
-  EXPECT_EQ(refused({"s.yaml"}), "s.yaml is a sweep: say which arm with --arm; it has plain, v2");
+  EXPECT_EQ(refused({"s.yaml"}), "s.yaml is a sweep; choose an arm with --arm: plain, v2");
   EXPECT_EQ(refused({"s.yaml", "--arm", "v1"}),
             "--arm: 'v1' is not an arm of this sweep (plain, v2); did you mean 'v2'?");
   write("a.yaml", "");
-  EXPECT_EQ(refused({"a.yaml", "--arm", "v2"}), "--arm: a.yaml is not a sweep; leave it out");
+  EXPECT_EQ(refused({"a.yaml", "--arm", "v2"}), "--arm: a.yaml is not a sweep; remove --arm");
   write("one.yaml", "sweep: {seeds: [7, 8]}\n");
   EXPECT_THAT(run({"config", "show", "one.yaml"}), testing::HasSubstr("seed: 7\n"));
 }

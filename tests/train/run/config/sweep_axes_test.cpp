@@ -62,7 +62,7 @@ TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors)
             "s.yaml:4:13: error: sweep.lr: best/lr.csv: arm c at model.d_model 32 has no learning "
             "rate of its own: the lowest rung is the last\n"
             "s.yaml:4:13: error: sweep.lr: best/lr.csv: has no learning rate of arm d at "
-            "model.d_model 32; run its ladder and write the file again with difftape report");
+            "model.d_model 32; run its ladder and rewrite the file with difftape report");
 }
 
 TEST_F(SweepAxes, own_rates_are_read_strictly) {
@@ -70,9 +70,10 @@ TEST_F(SweepAxes, own_rates_are_read_strictly) {
               testing::HasSubstr("sweep.lr: cannot read none.csv"));
   EXPECT_THAT(error_of("lr: {times: [1, 4]}"),
               testing::HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
-  EXPECT_THAT(error_of("lr: {own: l.csv, tims: [1]}"),
-              testing::HasSubstr("sweep.lr: unknown key 'tims'; did you mean 'times'?; it has own "
-                                 "and times"));
+  EXPECT_THAT(
+      error_of("lr: {own: l.csv, tims: [1]}"),
+      testing::HasSubstr(
+          "sweep.lr: unknown key 'tims'; did you mean 'times'?; the keys are own and times"));
   const auto with = [&](const std::string& lines, const std::string& times = "[1]") {
     write("l.csv", "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n" + lines);
     return error_of("lr: {own: l.csv, times: " + times + "}");
@@ -150,7 +151,7 @@ TEST_F(SweepAxes, only_chooses_arms_and_the_command_line_chooses_again) {
             "s.yaml:1:16: error: sweep.only: 'softmx' is not an arm of this sweep (softmax); did "
             "you mean 'softmax'?");
   EXPECT_EQ(error_of("only: []"),
-            "s.yaml:3:9: error: sweep.only: is empty; name the arms to train");
+            "s.yaml:3:9: error: sweep.only: the list is empty; list the arms to train");
 }
 
 TEST_F(SweepAxes, keys_that_are_unknown_or_no_values_of_a_run_are_errors) {
@@ -164,12 +165,13 @@ TEST_F(SweepAxes, keys_that_are_unknown_or_no_values_of_a_run_are_errors) {
 }
 
 TEST_F(SweepAxes, lists_that_are_none_or_empty_or_repeat_themselves_are_errors) {
-  EXPECT_EQ(error_of("grid: {model.d_ff: 64, train.steps: [], optim.eps: [1e-8, 0.00000001]}"),
-            "s.yaml:3:22: error: sweep.grid: model.d_ff needs a list of values, got '64'\n"
-            "s.yaml:3:39: error: sweep.grid: train.steps needs a list of values, got an empty one\n"
-            "s.yaml:3:61: error: sweep: optim.eps 1e-08 is given twice");
+  EXPECT_EQ(
+      error_of("grid: {model.d_ff: 64, train.steps: [], optim.eps: [1e-8, 0.00000001]}"),
+      "s.yaml:3:22: error: sweep.grid: model.d_ff needs a list of values, got '64'\n"
+      "s.yaml:3:39: error: sweep.grid: train.steps needs a list of values, got an empty list\n"
+      "s.yaml:3:61: error: sweep: optim.eps 1e-08 is given twice");
   EXPECT_EQ(error_of("lr: []"),
-            "s.yaml:3:7: error: sweep.lr: optim.lr needs a list of values, got an empty one");
+            "s.yaml:3:7: error: sweep.lr: optim.lr needs a list of values, got an empty list");
   EXPECT_EQ(error_of("lr: wortman"),
             "s.yaml:3:7: error: sweep.lr: expected learning rates such as [1.0e-3, 3.0e-3], or "
             "wortsman, got "
@@ -201,11 +203,12 @@ TEST_F(SweepAxes, a_key_is_swept_once_and_nowhere_fixed) {
             "sweep.grid and sweep.zip\n"
             "s.yaml:5:9: error: sweep.zip: model.d_ff is swept twice; leave it in one of sweep.lr, "
             "sweep.grid and sweep.zip");
-  EXPECT_EQ(sweep_error("sweep: {lr: [1e-2, 2e-2], arms: {a: {optim.lr: 1}}}\n", {"optim.lr=0.5"}),
-            "--set optim.lr=0.5: error: optim.lr: this sweep varies it, so it cannot be set here; "
-            "change sweep.lr, sweep.grid or sweep.zip instead\n"
-            "s.yaml:1:38: error: optim.lr: this sweep varies it, so it cannot be set here; change "
-            "sweep.lr, sweep.grid or sweep.zip instead");
+  EXPECT_EQ(
+      sweep_error("sweep: {lr: [1e-2, 2e-2], arms: {a: {optim.lr: 1}}}\n", {"optim.lr=0.5"}),
+      "--set optim.lr=0.5: error: optim.lr: this sweep varies the key, so it cannot be set here; "
+      "change sweep.lr, sweep.grid or sweep.zip instead\n"
+      "s.yaml:1:38: error: optim.lr: this sweep varies the key, so it cannot be set here; change "
+      "sweep.lr, sweep.grid or sweep.zip instead");
 }
 
 TEST_F(SweepAxes, rules_between_keys_hold_for_every_combination) {
@@ -221,13 +224,14 @@ TEST_F(SweepAxes, runs_need_names_of_their_own_and_cannot_be_too_many) {
   EXPECT_EQ(sweep_error("sweep: {grid: {data.path: [a/b, a_b]}, arms: {a: }}\n"),
             "s.yaml:1:47: error: sweep.arms: two runs would be called 'a-patha_b'; rename this "
             "arm");
-  EXPECT_THAT(sweep_error("sweep: {arms: {" + std::string(201, 'a') + ": }}\n"),
-              testing::HasSubstr("the name of a run would have 201 bytes; need at most 200"));
+  EXPECT_THAT(
+      sweep_error("sweep: {arms: {" + std::string(201, 'a') + ": }}\n"),
+      testing::HasSubstr("the name of a run would have 201 bytes, but must have at most 200"));
   std::string seeds = "0";
   for (int seed = 1; seed < 200; ++seed) seeds += "," + std::to_string(seed);
   EXPECT_THAT(sweep_error("sweep: {seeds: [" + seeds + "], arms: {a: }, grid: {optim.eps: [" +
                           "1,2,3,4,5,6,7,8], model.d_ff: [1,2,3,4,5,6,7,8]}}\n"),
-              testing::HasSubstr("s.yaml:1:1: error: sweep: these are more than 10000 runs"));
+              testing::HasSubstr("s.yaml:1:1: error: sweep: the number of runs exceeds 10000"));
 }
 
 }  // namespace

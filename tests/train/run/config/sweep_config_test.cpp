@@ -89,14 +89,14 @@ TEST_F(SweepFile, a_sweep_can_build_on_a_sweep) {
 
 TEST_F(SweepFile, a_sweep_needs_arms_with_names_of_their_own) {
   EXPECT_EQ(sweep_error("train.steps: 60\n"),
-            "s.yaml:1:1: error: this file has no 'sweep.arms'; name the arms, or train one model "
+            "s.yaml:1:1: error: this file has no 'sweep.arms'; list the arms, or train one model "
             "with 'difftape train'");
   EXPECT_EQ(sweep_error("sweep: {arms: {}}\n"),
             "s.yaml:1:15: error: sweep.arms: expected arms such as 'softmax: {...}', got none");
   EXPECT_EQ(sweep_error("sweep: {arms: [a, b]}\n"),
             "s.yaml:1:15: error: sweep.arms: expected arms such as 'softmax: {...}', got a list");
   EXPECT_EQ(sweep_error("sweep: {arms: {a: , b: , a: }}\n"),
-            "s.yaml:1:26: error: sweep.arms: duplicate arm 'a'; every arm needs a name of its own");
+            "s.yaml:1:26: error: sweep.arms: duplicate arm 'a'; every arm needs another name");
   EXPECT_EQ(sweep_error("sweep: {arms: {a/b: }}\n"),
             "s.yaml:1:16: error: run.name: 'a/b' cannot name a folder; need one word without '/'; "
             "run.out sets the path");
@@ -108,11 +108,12 @@ TEST_F(SweepFile, the_baseline_is_one_of_the_arms) {
             "softmax); did you mean 'softmax'?");
 }
 
-TEST_F(SweepFile, seeds_are_whole_numbers_given_once) {
-  EXPECT_EQ(sweep_error("sweep: {seeds: [], arms: {a: }}\n"),
-            "s.yaml:1:16: error: sweep.seeds: is empty; give at least one, such as [1]");
+TEST_F(SweepFile, seeds_are_distinct_integers) {
+  EXPECT_EQ(
+      sweep_error("sweep: {seeds: [], arms: {a: }}\n"),
+      "s.yaml:1:16: error: sweep.seeds: the list is empty; give at least one seed, such as [1]");
   EXPECT_EQ(sweep_error("sweep: {seeds: [1, 2, 1], arms: {a: }}\n"),
-            "s.yaml:1:16: error: sweep.seeds: 1 is given twice");
+            "s.yaml:1:16: error: sweep.seeds: 1 appears twice; remove one");
   EXPECT_EQ(sweep_error("sweep: {seeds: 3, arms: {a: }}\n"),
             "s.yaml:1:16: error: sweep.seeds: expected a list of integers, got '3'");
   EXPECT_EQ(sweep_error("sweep: {seeds: [-3], arms: {a: }}\n"),
@@ -122,7 +123,7 @@ TEST_F(SweepFile, seeds_are_whole_numbers_given_once) {
 TEST_F(SweepFile, the_name_can_be_a_folder) {
   EXPECT_EQ(
       sweep_error("sweep: {name: a/b, arms: {a: }}\n"),
-      "s.yaml:1:15: error: sweep.name: 'a/b' cannot name a folder; need one word without '/'");
+      "s.yaml:1:15: error: sweep.name: 'a/b' is not a valid folder name; use one word without '/'");
 }
 
 TEST_F(SweepFile, unknown_keys_of_the_sweep_and_of_its_arms_are_errors) {
@@ -147,14 +148,15 @@ TEST_F(SweepFile, rules_between_keys_hold_for_every_arm) {
 }
 
 TEST_F(SweepFile, names_folders_and_seeds_of_runs_come_from_the_sweep_alone) {
-  EXPECT_EQ(sweep_error("run: {name: x, out: y}\nsweep: {seeds: [1], arms: {a: {run.seed: 3, "
-                        "sweep.seeds: [1]}}}\n",
-                        {"run.seed=2"}),
-            "s.yaml:1:7: error: run.name: a sweep names its runs after its arms; remove this\n"
-            "s.yaml:1:16: error: run.out: a sweep writes to runs/<sweep.name>; use --out instead\n"
-            "--set run.seed=2: error: run.seed: seeds hold for all arms; use sweep.seeds instead\n"
-            "s.yaml:2:32: error: run.seed: seeds hold for all arms; use sweep.seeds instead\n"
-            "s.yaml:2:45: error: sweep.seeds: an arm cannot hold a sweep");
+  EXPECT_EQ(
+      sweep_error("run: {name: x, out: y}\nsweep: {seeds: [1], arms: {a: {run.seed: 3, "
+                  "sweep.seeds: [1]}}}\n",
+                  {"run.seed=2"}),
+      "s.yaml:1:7: error: run.name: a sweep names its runs after its arms; remove this\n"
+      "s.yaml:1:16: error: run.out: a sweep writes to runs/<sweep.name>; use --out instead\n"
+      "--set run.seed=2: error: run.seed: all arms have the same seeds; use sweep.seeds instead\n"
+      "s.yaml:2:32: error: run.seed: all arms have the same seeds; use sweep.seeds instead\n"
+      "s.yaml:2:45: error: sweep.seeds: an arm cannot contain a sweep; remove this key");
 }
 
 TEST_F(SweepFile, a_sweep_file_that_is_not_there_is_missing_input) {

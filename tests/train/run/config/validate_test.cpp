@@ -241,7 +241,7 @@ TEST_F(ConfigRules, the_spike_window_holds_the_first_verdict) {
 
 TEST_F(ConfigRules, the_numbers_of_a_spike_fit_its_rule) {
   EXPECT_EQ(error("log: {spike_rule: zclip, spike_window: 128}\n"),
-            "a.yaml:1:26: error: log.spike_window: zclip forgets by a moving average and has no "
+            "a.yaml:1:26: error: log.spike_window: zclip uses a moving average and has no "
             "window, but log.spike_window is 128; leave it at 0");
   EXPECT_EQ(error("log.spike_rule: llm.c\n"),
             "a.yaml:1:17: error: log.spike_rule: 'llm.c' is not one of median, olmo2, olmo_core, "

@@ -97,8 +97,8 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
   test::put(project / "run/config.yaml", "what a process left that was killed at its start\n");
   {
     Process process(command, project.here());
-    ASSERT_TRUE(
-        process.read_until("begins before step 1 of 150: there is no run to continue in run\n"));
+    ASSERT_TRUE(process.read_until(
+        "starts before step 1 of 150, since there is no run to resume in run\n"));
     ASSERT_TRUE(process.read_until("step  25/150"));
     process.signal(SIGTERM);
     ASSERT_EQ(process.wait().exit, 143);

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// Four rungs and `seeds` seeds of softmax and v2 at a size, whose best rates are 2e-3 and 4e-3.
+/// Returns softmax and v2 at a size with four rungs and `seeds` seeds; best rates 2e-3 and 4e-3.
 void add_ladders(std::vector<Result>& results, const std::string& d_model, int seeds = 4) {
   for (const char* arm : {"softmax", "v2"}) {
     const bool v2 = arm == std::string("v2");
@@ -36,7 +36,7 @@ void add_ladders(std::vector<Result>& results, const std::string& d_model, int s
   }
 }
 
-TEST(LrCurves, have_an_optimum_a_size_and_a_gap_of_the_ladder) {
+TEST(LrCurves, have_one_optimum_per_size_and_a_gap_of_the_ladder) {
   std::vector<Result> results;
   add_ladders(results, "32");
   add_ladders(results, "64");
@@ -65,7 +65,7 @@ TEST(LrCurves, keep_all_seeds_of_the_ladder_while_an_extension_has_only_some) {
   Result more{.arm = "v2", .lr = 1.6e-2, .seed = 1, .loss = 1.9};
   more.config = {{"model.d_model", "32"}, {"train.steps", "32"}};
   results.push_back(more);
-  for (const int seed : {5, 6, 7}) {  // of a block that is not complete: two rates
+  for (const int seed : {5, 6, 7}) {  // an incomplete block with two rates
     for (const double lr : {1e-3, 2e-3}) {
       more.lr = lr;
       more.seed = seed;
@@ -99,7 +99,7 @@ TEST(LrCurves, have_the_error_of_the_held_out_text_in_their_gaps) {
   EXPECT_NEAR(both.error, std::sqrt(seeds.error * seeds.error + 0.02 / 2 / 3), 1e-12);
 }
 
-TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_where_there_are) {
+TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_if_possible) {
   std::vector<Result> results;
   add_ladders(results, "32");
   for (const int seed : {11, 12, 13}) {
@@ -138,7 +138,7 @@ TEST(LrCurves, count_a_diverged_run_with_the_loss_at_init) {
   EXPECT_TRUE(v2.optimum.reason.empty());
 }
 
-TEST(LrOptima, are_written_and_read_with_their_seeds_or_why_there_are_none) {
+TEST(LrOptima, are_written_and_read_with_their_seeds_or_a_reason) {
   std::vector<Result> results;
   add_ladders(results, "32");
   add_ladders(results, "64", 1);
@@ -168,19 +168,20 @@ TEST(LrOptima, are_written_and_read_with_their_seeds_or_why_there_are_none) {
               ThrowsMessage<DataError>(HasSubstr("has no learning rate of arm v3")));
 }
 
-TEST(LrOptima, of_two_ladders_of_one_arm_and_size_have_none) {
+TEST(LrOptima, are_missing_for_two_ladders_of_one_arm_and_size) {
   std::vector<Result> results;
   add_ladders(results, "32");
   add_ladders(results, "32");
   for (std::size_t i = results.size() / 2; i < results.size(); ++i)
     results[i].config["train.steps"] = "64";
   const std::vector<RunRecord> runs = records(results);
-  EXPECT_THAT(lr_optima_csv(lr_curves(make_study(runs))),
-              HasSubstr("softmax,32,820224,,,,,1 2 3 4,\"the runs have two ladders of this arm and "
-                        "size, softmax (32 steps) and softmax (64 steps); report them apart\"\n"));
+  EXPECT_THAT(
+      lr_optima_csv(lr_curves(make_study(runs))),
+      HasSubstr("softmax,32,820224,,,,,1 2 3 4,\"the runs have two ladders of this arm and "
+                "size, softmax (32 steps) and softmax (64 steps); report them separately\"\n"));
 }
 
-TEST(OwnRates, that_are_no_such_file_or_damaged_are_refused) {
+TEST(OwnRates, from_other_or_damaged_files_are_rejected) {
   const test::ScratchDir dir;
   const std::string head = "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n";
   const auto why = [&](const std::string& text) -> std::string {

@@ -1,4 +1,4 @@
-// Numbers of runs that need more than one metric.
+// Measures of runs that need more than one metric.
 #include "train/study/compare/measures.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 using test::record;
 using test::Result;
 
-/// The sensitivity of runs of one seed with these final losses at 1e-3, 1e-2, ...; NaN: diverged.
+/// Returns the sensitivity for final losses of one seed at 1e-3, 1e-2, ...; NaN: diverged.
 double sensitivity(const std::vector<double>& losses) {
   std::vector<RunRecord> runs;
   double lr = 1e-4;
@@ -39,13 +39,13 @@ TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_at_init
   EXPECT_TRUE(std::isnan(sensitivity({std::nan(""), std::nan("")})));
 }
 
-TEST(FinalLoss, is_at_most_the_loss_at_init_which_stands_for_a_diverged_run) {
+TEST(FinalLoss, is_capped_at_the_loss_at_init_which_diverged_runs_get) {
   EXPECT_EQ(record({.loss = 3}).number("final_loss"), 3);
   EXPECT_EQ(record({.loss = 9}).number("final_loss"), test::kInitialLoss);
   EXPECT_EQ(record({.state = run::RunState::diverged}).number("final_loss"), test::kInitialLoss);
 }
 
-/// A run of `steps` whose gradient norm is a little noise about 1 but for spikes at these steps.
+/// Returns a run whose gradient norm is 1 with a little noise, and with spikes at these steps.
 RunRecord with_spikes(Index steps, const std::vector<Index>& at, const std::string& rule,
                       Index done = 0) {
   const RandomStream noise(1, "noise");
@@ -64,20 +64,20 @@ RunRecord with_spikes(Index steps, const std::vector<Index>& at, const std::stri
   return run;
 }
 
-TEST(SpikeCount, leaves_out_the_first_tenth_of_the_steps) {
+TEST(SpikeCount, skips_the_first_tenth_of_the_steps) {
   EXPECT_EQ(
       measures::spike_count(with_spikes(1000, {90, 100, 101, 500}, "median"), "optim/grad_norm"),
       2);
 }
 
-TEST(SpikeCount, of_a_diverged_run_is_scaled_to_its_whole_length) {
+TEST(SpikeCount, is_scaled_to_the_whole_length_of_a_diverged_run) {
   const RunRecord run = with_spikes(1000, {200, 400}, "median", 550);
   EXPECT_DOUBLE_EQ(measures::spike_count(run, "optim/grad_norm"), 2 * 900 / 450.0);
   EXPECT_TRUE(
       std::isnan(measures::spike_count(with_spikes(1000, {}, "median", 100), "optim/grad_norm")));
 }
 
-TEST(SpikeFraction, is_of_the_steps_that_are_scored) {
+TEST(SpikeFraction, counts_scored_steps_only) {
   const auto fraction = [](Index steps, Index done) {
     return measures::spike_fraction(with_spikes(steps, {50, 200, 400}, "median", done),
                                     "optim/grad_norm");
@@ -97,7 +97,7 @@ TEST(Tail, is_the_99th_percentile_over_the_median_after_the_first_tenth) {
   EXPECT_NEAR(measures::tail(with_spikes(1000, at, "median"), "optim/grad_norm"), 11, 0.1);
 }
 
-/// A gradient norm of step^power with these learning rates.
+/// Returns a run with gradient norm step^power and these learning rates.
 RunRecord growing(Index steps, double power, const std::function<double(Index)>& lr) {
   RunRecord run = with_spikes(steps, {}, "median");
   for (Index step = 1; step <= steps; ++step) {
@@ -108,7 +108,7 @@ RunRecord growing(Index steps, double power, const std::function<double(Index)>&
   return run;
 }
 
-TEST(LateGrowth, is_of_the_steps_before_the_learning_rate_falls) {
+TEST(LateGrowth, uses_the_steps_before_the_learning_rate_falls) {
   const auto falls_at_800 = [](Index step) { return step <= 800 ? 0.01 : 0.001; };
   RunRecord run = growing(1000, 1.5, falls_at_800);
   for (std::size_t i = 800; i < 1000; ++i) run.metrics.columns["optim/grad_norm"].set(i, 1e9);
@@ -136,7 +136,7 @@ TEST(LayerNumbers, come_from_the_last_step_and_only_from_layers) {
 
 const std::string kReadme = DIFFTAPE_TEST_SOURCE_DIR "/docs/quantities.md";
 
-/// The tables that a quantity appears in: "runs, study, index".
+/// Returns the tables of a quantity: "runs, study, index".
 std::string places(const Quantity& quantity) {
   std::string text;
   const auto add = [&](bool there, const char* name) {
@@ -147,7 +147,7 @@ std::string places(const Quantity& quantity) {
   return text;
 }
 
-TEST(Quantities, are_the_table_of_their_readme) {
+TEST(Quantities, match_the_generated_table) {
   std::string table =
       "| quantity | of | unit | what | compared by | in |\n|---|---|---|---|---|---|\n";
   for (const Quantity& each : quantities()) {
@@ -155,11 +155,11 @@ TEST(Quantities, are_the_table_of_their_readme) {
                          each.what, what_differs(each.scale), places(each));
   }
   EXPECT_NE(test::contents(kReadme).find("\n\n" + table), std::string::npos)
-      << kReadme << " must hold, after an empty line:\n"
+      << kReadme << " must contain, after an empty line:\n"
       << table;
 }
 
-TEST(Quantities, have_names_and_labels_of_their_own_a_unit_and_a_sentence) {
+TEST(Quantities, have_unique_names_and_labels_a_unit_and_a_sentence) {
   std::set<std::string> names, labels;
   for (const Quantity& each : quantities()) {
     EXPECT_TRUE(names.insert(each.name).second) << each.name;
@@ -172,7 +172,7 @@ TEST(Quantities, have_names_and_labels_of_their_own_a_unit_and_a_sentence) {
   EXPECT_EQ(find_quantity("val loss"), nullptr);
 }
 
-TEST(Quantities, are_compared_on_an_axis_that_leads_back) {
+TEST(Quantities, are_compared_on_an_invertible_axis) {
   EXPECT_EQ(on_scale(4, Scale::difference), 4);
   EXPECT_DOUBLE_EQ(on_scale(4, Scale::ratio), std::log(4));
   EXPECT_EQ(on_scale(4, Scale::root), 2);
@@ -181,7 +181,7 @@ TEST(Quantities, are_compared_on_an_axis_that_leads_back) {
   }
 }
 
-TEST(Quantities, are_averaged_as_they_are_read) {
+TEST(Quantities, are_averaged_as_readers_expect) {
   const auto mean = [](Scale scale) {
     return mean_from_scale(std::vector{on_scale(4, scale), on_scale(16, scale)}, scale);
   };

@@ -1,4 +1,4 @@
-// Rows of index.csv as runs, without their directories.
+// Runs read from rows of index.csv, without their directories.
 #include "train/study/compare/run_index.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +22,7 @@ using testing::HasSubstr;
 
 class RunIndexFile : public testing::Test {
  protected:
-  /// Writes the index of a sweep whose runs are these, all of one configuration but for arm,
-  /// learning rate and seed.
+  /// Writes the index of these runs, which differ only in arm, learning rate and seed.
   fs::path write(const std::string& folder, const std::vector<RunRecord>& runs) {
     std::vector<IndexRow> rows;
     for (const RunRecord& run : runs) {
@@ -55,7 +54,7 @@ class RunIndexFile : public testing::Test {
     put(dir / folder / "index.csv", text);
     return dir / folder / "index.csv";
   }
-  /// The message of a DataError.
+  /// Returns the message of a DataError.
   static std::string error(const std::vector<fs::path>& files) {
     try {
       collect_runs(files);
@@ -64,7 +63,7 @@ class RunIndexFile : public testing::Test {
     }
     return "no error";
   }
-  /// Replaces a text that the index has once.
+  /// Replaces a string that occurs once in the index.
   static void change(const fs::path& file, const std::string& from, const std::string& to) {
     std::string text = contents(file);
     const std::size_t at = text.find(from);
@@ -76,7 +75,7 @@ class RunIndexFile : public testing::Test {
   std::string data_ = "d1", val_data_;
 };
 
-TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged) {
+TEST_F(RunIndexFile, restores_every_number_bitwise_and_missing_metrics) {
   RunRecord run = test::record({.arm = "v2",
                                 .attention = {{"kind", "diff_v2"}},
                                 .lr = 1.0 / 3,
@@ -116,7 +115,7 @@ TEST_F(RunIndexFile, gives_back_every_number_bit_for_bit_and_what_was_not_logged
   EXPECT_EQ(again.number("hidden_state"), kInfinity);
 }
 
-TEST_F(RunIndexFile, of_several_sweeps_is_one_study_in_which_a_run_counts_once) {
+TEST_F(RunIndexFile, of_several_sweeps_is_one_study_with_each_run_once) {
   const RunRecord shared = test::record({.seed = 2, .loss = 2.1});
   const fs::path a = write("a", {test::record({.seed = 1}), shared});
   const fs::path b = write("b", {shared, test::record({.seed = 3, .state = run::RunState::stopped}),
@@ -128,10 +127,10 @@ TEST_F(RunIndexFile, of_several_sweeps_is_one_study_in_which_a_run_counts_once) 
   EXPECT_THAT(
       pooled.notes,
       testing::Contains(b.string() + ": 1 of 3 runs are not complete; not in the statistics"));
-  EXPECT_THAT(pooled.notes, testing::Contains(HasSubstr("3 of 3 runs are read from an index.csv")));
+  EXPECT_THAT(pooled.notes, testing::Contains(HasSubstr("3 of 3 runs come from index.csv")));
 }
 
-TEST_F(RunIndexFile, of_one_run_with_two_results_is_an_error_but_for_its_speed) {
+TEST_F(RunIndexFile, rejects_two_results_of_one_run_unless_only_speed_differs) {
   const RunRecord run = test::record({.seed = 2, .loss = 2.125});
   const fs::path a = write("a", {run}), b = write("b", {run});
   change(b, "40000", "30000");
@@ -139,24 +138,24 @@ TEST_F(RunIndexFile, of_one_run_with_two_results_is_an_error_but_for_its_speed) 
   change(b, "2.125", "2.25");
   EXPECT_EQ(error({a, b}),
             b.string() +
-                ": run softmax-0.001-2 has the validation loss 2.25, but must have that "
-                "of the same run in " +
-                a.string() + ", 2.125; give one of the two files");
+                ": run softmax-0.001-2 has the validation loss 2.25, but the same run in " +
+                a.string() + " has 2.125; give only one of the two files");
 }
 
 TEST_F(RunIndexFile, of_other_data_is_not_pooled) {
   const fs::path a = write("a", {test::record({})});
   data_ = "d2";
   const fs::path b = write("b", {test::record({.seed = 2})});
-  EXPECT_EQ(error({a, b}), b.string() + ": its data have the digest d2, but must have that of " +
-                               a.string() + ", d1; report on them separately");
+  EXPECT_EQ(error({a, b}), b.string() +
+                               ": its data has the digest d2, but must have the digest of " +
+                               a.string() + ", d1; report them separately");
   data_ = "d1";
   val_data_ = "v1";
   EXPECT_THAT(error({a, write("c", {test::record({.seed = 2})})}),
-              HasSubstr("its data have the digest d1/v1, but must have that of "));
+              HasSubstr("its data has the digest d1/v1, but must have the digest of "));
 }
 
-TEST_F(RunIndexFile, that_is_damaged_is_refused_with_its_place) {
+TEST_F(RunIndexFile, that_is_damaged_is_rejected_with_its_location) {
   const fs::path file = write("a", {test::record({.seed = 1}), test::record({.seed = 2})});
   const std::string sound = contents(file);
   const auto damaged = [&](const std::string& from, const std::string& to) {
@@ -184,7 +183,7 @@ TEST_F(RunIndexFile, that_is_damaged_is_refused_with_its_place) {
   EXPECT_THROW(collect_runs(std::vector{file}), MissingInput);
 }
 
-TEST_F(RunIndexFile, without_a_complete_run_has_nothing_to_report_on) {
+TEST_F(RunIndexFile, without_a_complete_run_is_an_error) {
   const fs::path file = write("a", {test::record({.state = run::RunState::stopped})});
   EXPECT_THROW(collect_runs(std::vector{file}), MissingInput);
   EXPECT_FALSE(collect_runs_so_far(std::vector{file.parent_path()}));

@@ -46,7 +46,7 @@ std::filesystem::path counting_run(const std::filesystem::path& dir, Index steps
   return dir;
 }
 
-TEST(Quantities, of_a_run_are_the_documented_statistics) {
+TEST(Quantities, match_their_documentation) {
   const ScratchDir dir;
   const RunRecord run = load_run(counting_run(dir / "a", 400));
   EXPECT_EQ(run.name, "softmax");
@@ -66,7 +66,7 @@ TEST(Quantities, of_a_short_run_average_the_last_ten_steps_or_all) {
   EXPECT_DOUBLE_EQ(load_run(counting_run(dir / "b", 4)).number("train_loss"), 2.5);
 }
 
-TEST(Quantities, are_no_numbers_for_what_was_not_logged) {
+TEST(Quantities, are_nan_for_metrics_that_were_not_logged) {
   const ScratchDir dir;
   const RunRecord run = load_run(counting_run(dir / "a", 0));
   for (const Quantity& each : quantities()) {
@@ -117,13 +117,13 @@ TEST(LoadRun, has_the_losses_of_groups_of_documents_if_the_last_step_logged_them
   EXPECT_TRUE(groups_of("goes_on", 3).loss.empty()) << "of an earlier last step";
 }
 
-TEST(LoadRun, refuses_what_is_not_a_run) {
+TEST(LoadRun, rejects_other_directories) {
   const ScratchDir dir;
   EXPECT_THAT([&] { load_run(dir.path()); },
               ThrowsMessage<MissingInput>(HasSubstr("is not a run directory")));
 }
 
-TEST(CollectRuns, calls_runs_that_share_a_name_by_their_directory) {
+TEST(CollectRuns, names_runs_with_equal_names_by_their_directory) {
   const ScratchDir dir;
   const std::vector<std::filesystem::path> dirs = {write_run(dir / "a", {.name = "twin"}),
                                                    write_run(dir / "b", {.name = "twin"}),
@@ -134,7 +134,7 @@ TEST(CollectRuns, calls_runs_that_share_a_name_by_their_directory) {
   EXPECT_EQ(runs[2].name, "single");
 }
 
-/// A copy of the build in env.json with other values of some keys.
+/// Returns a copy of the build in env.json with other values of some keys.
 void set_build(const std::filesystem::path& run, const std::map<std::string, std::string>& keys) {
   auto env = system::parse_json(test::contents(run / "env.json"));
   for (const auto& [key, value] : keys) {
@@ -157,14 +157,15 @@ TEST(CollectRuns, notes_runs_of_several_commits_or_builds_in_one_line) {
   set_build(dirs[1], {{"version", "0.2.0"}, {"compiler", ""}});
   EXPECT_TRUE(collect_runs(dirs).notes.empty()) << "an older run that does not say";
   set_build(dirs[2], {{"commit", "4567cdef"}});
-  EXPECT_THAT(collect_runs(dirs).notes,
-              testing::ElementsAre("runs of 2 commits: 0123abcd (2 runs), 4567cdef (1 run); what "
-                                   "they compute may differ"));
+  EXPECT_THAT(
+      collect_runs(dirs).notes,
+      testing::ElementsAre(
+          "runs of 2 commits: 0123abcd (2 runs), 4567cdef (1 run); their results may differ"));
   set_build(dirs[0], {{"compiler", "Clang 19"}});
   EXPECT_THAT(collect_runs(dirs).notes,
-              testing::ElementsAre("runs of 3 builds: 0123abcd Clang 19 (1 run), 0123abcd unknown "
-                                   "compiler (1 run), 4567cdef GCC 12.2.0 (1 run); what they "
-                                   "compute may differ"));
+              testing::ElementsAre(
+                  "runs of 3 builds: 0123abcd Clang 19 (1 run), 0123abcd unknown "
+                  "compiler (1 run), 4567cdef GCC 12.2.0 (1 run); their results may differ"));
 }
 
 TEST(Curve, holds_the_finite_points_of_a_metric) {
@@ -174,7 +175,7 @@ TEST(Curve, holds_the_finite_points_of_a_metric) {
   EXPECT_TRUE(curve(table, "b").step.empty());
 }
 
-TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
+TEST(Spikes, are_found_by_the_rule_of_the_run) {
   const ScratchDir dir;
   RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
   EXPECT_EQ(measures::counted_spikes(run, "optim/grad_norm").step, std::vector<double>{300});
@@ -182,7 +183,7 @@ TEST(Spikes, are_the_points_that_the_rule_of_the_run_calls_so) {
   EXPECT_TRUE(measures::counted_spikes(run, "optim/grad_norm").step.empty());
 }
 
-TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
+TEST(LoadRun, rejects_impossible_spike_rules_and_invalid_seeds) {
   const ScratchDir dir;
   const auto yaml = write_run(dir / "a", {.steps = 20}) / "config.yaml";
   const std::string sound = test::contents(yaml);
@@ -202,7 +203,7 @@ TEST(LoadRun, refuses_spike_rules_that_judge_nothing_and_seeds_that_are_none) {
     EXPECT_THAT(refused(fmt::format("run.seed: {}\n", seed)), HasSubstr("run.seed"));
 }
 
-TEST(LoadRun, refuses_a_run_of_an_older_format_by_name) {
+TEST(LoadRun, rejects_a_run_of_an_older_format_by_name) {
   const ScratchDir dir;
   const auto env = write_run(dir / "a", {.steps = 20}) / "env.json";
   put(env, R"({"format_version": 2, "command": [], "config": {"run.seed": 1}})");

@@ -21,8 +21,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::ThrowsMessage;
 
-/// Two arms at two learning rates with three seeds: losses 2.3 and 2.4 or 0.05 below, plus 0.01 a
-/// seed.
+/// Returns two arms at two learning rates with three seeds: losses 2.3 and 2.4, or 0.05 lower, plus
+/// 0.01 per seed.
 std::vector<Result> sweep() {
   std::vector<Result> results;
   for (const char* arm : {"softmax", "diff_v2"}) {
@@ -47,7 +47,7 @@ std::size_t column(const system::Table& table, const std::string& group, const s
   return 0;
 }
 
-TEST(Study, takes_arms_apart_by_the_values_of_keys_and_not_by_who_wrote_them) {
+TEST(Study, distinguishes_arms_by_the_values_of_keys_and_not_by_their_origin) {
   const std::vector<RunRecord> runs =
       records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
   EXPECT_EQ(make_study(runs).arms.size(), 1u);
@@ -75,17 +75,16 @@ TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
   }
 }
 
-TEST(Study, has_the_baseline_that_is_named_and_says_which_arms_there_are) {
+TEST(Study, uses_the_named_baseline_and_lists_the_arms_for_an_unknown_one) {
   const std::vector<RunRecord> runs = records(sweep());
   EXPECT_EQ(make_study(runs, "diff_v2").baseline, 1u);
-  EXPECT_THAT(
-      [&] { make_study(runs, "difv2"); },
-      ThrowsMessage<UsageError>("report: no arm is called 'difv2'; did you mean 'diff_v2'?; "
-                                "the arms are softmax, diff_v2"));
+  EXPECT_THAT([&] { make_study(runs, "difv2"); },
+              ThrowsMessage<UsageError>("report: no arm is named 'difv2'; did you mean 'diff_v2'?; "
+                                        "the arms are softmax, diff_v2"));
   EXPECT_THAT([] { make_study({}); }, ThrowsMessage<UsageError>(HasSubstr("no runs")));
 }
 
-TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_own) {
+TEST(Study, splits_arms_whose_runs_differ_in_more_than_the_seed) {
   const std::vector<RunRecord> runs = records(
       {{.config = {{"optim.max_grad_norm", "1"}}},
        {.seed = 2, .config = {{"optim.max_grad_norm", "0.5"}}},
@@ -97,7 +96,7 @@ TEST(Study, runs_of_one_arm_that_differ_in_more_than_the_seed_are_arms_of_their_
   EXPECT_EQ(study.arms[1].name, "softmax optim.max_grad_norm=0.5");
 }
 
-TEST(Study, a_repetition_with_the_same_seed_is_no_second_sample) {
+TEST(Study, does_not_count_a_repetition_with_the_same_seed) {
   std::vector<RunRecord> runs = records({{}, {}});
   runs[1].dir = "runs/again";
   const Study study = make_study(runs);
@@ -125,7 +124,7 @@ TEST(LrCurves, cap_diverged_runs_at_the_initial_loss) {
                    curves[0].sensitivity_limits.high - curves[0].sensitivity_limits.low);
 }
 
-TEST(LrCurves, a_run_that_diverged_at_its_first_step_takes_the_initial_loss_of_the_others) {
+TEST(LrCurves, give_a_run_that_diverged_at_its_first_step_the_initial_loss_of_the_others) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::diverged;
   results[0].diverged_at = 1;
@@ -134,7 +133,7 @@ TEST(LrCurves, a_run_that_diverged_at_its_first_step_takes_the_initial_loss_of_t
   EXPECT_EQ(lr_curves(make_study(runs))[0].points[1].values[2], test::kInitialLoss);
 }
 
-TEST(LrCurves, leave_out_what_is_still_running) {
+TEST(LrCurves, skip_runs_in_progress) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::running;
   for (const int i : {3, 4, 5}) results[static_cast<std::size_t>(i)].state = run::RunState::failed;
@@ -193,7 +192,7 @@ TEST(StudyTable, counts_states_and_takes_losses_of_finished_runs_only) {
   EXPECT_EQ(table.rows[3][column(table, "val vs softmax", "p (Holm)")], "-");
 }
 
-TEST(LrTable, says_how_many_diverged_and_why_there_is_no_optimum) {
+TEST(LrTable, shows_diverged_counts_and_why_there_is_no_optimum) {
   std::vector<Result> results = sweep();
   for (const std::size_t i : {0u, 1u, 2u, 3u, 4u, 5u}) results[i].state = run::RunState::diverged;
   results[6].state = run::RunState::diverged;
@@ -209,7 +208,7 @@ TEST(LrTable, says_how_many_diverged_and_why_there_is_no_optimum) {
   EXPECT_THAT(lr_refusals(curves), ElementsAre("softmax" + why, "diff_v2" + why));
 }
 
-TEST(StudyText, of_single_runs_is_their_comparison_and_speaks_of_no_claim) {
+TEST(StudyText, of_single_runs_compares_them_without_claims) {
   const std::vector<RunRecord> runs =
       records({{}, {.arm = "diff_v2", .attention = {{"kind", "diff_v2"}}, .loss = 2.2}});
   const std::string text = study_text(make_study(runs), 100);
@@ -248,7 +247,7 @@ std::vector<std::string> words_of(const std::vector<Config>& configs) {
   return find_tasks(records(results)).words;
 }
 
-TEST(Tasks, are_said_in_the_fewest_keys_that_tell_them_apart) {
+TEST(Tasks, are_described_by_the_fewest_distinguishing_keys) {
   EXPECT_THAT(words_of({{}, {{"optim.lr", "7"}}}), ElementsAre("")) << "a rate is not a task";
   EXPECT_THAT(words_of({{}, {{"train.steps", "40"}}}), ElementsAre("20 steps", "40 steps"));
   EXPECT_THAT(words_of({{}, {{"data.seq_len", "64"}}}),
@@ -276,7 +275,7 @@ TEST(Tasks, of_equal_keys_differ_by_the_digest_of_the_data) {
   EXPECT_THAT(tasks.of_run, ElementsAre(0, 1, 0));
 }
 
-/// softmax and diff_v2 of two seeds, in 20 and in 40 steps: the long runs reach 1 less.
+/// Returns softmax and diff_v2 with two seeds, for 20 and 40 steps; the long runs end 1 lower.
 std::vector<Result> short_and_long() {
   std::vector<Result> results;
   for (const char* steps : {"20", "40"}) {
@@ -295,7 +294,7 @@ std::vector<Result> short_and_long() {
   return results;
 }
 
-TEST(Tasks, are_arms_of_their_own_compared_with_the_baseline_of_the_same_task) {
+TEST(Tasks, split_arms_which_are_compared_with_the_baseline_of_the_same_task) {
   const std::vector<RunRecord> runs = records(short_and_long());
   const Study study = make_study(runs);
   std::vector<std::string> names;
@@ -334,7 +333,7 @@ TEST(Tasks, without_the_baseline_compare_nothing) {
   EXPECT_THAT(tables_text(study, 200), Not(HasSubstr("-1.1")));
 }
 
-TEST(Tasks, find_the_baseline_by_its_configuration_and_else_by_its_name) {
+TEST(Tasks, find_the_baseline_by_its_configuration_or_else_by_its_name) {
   std::vector<Result> results = short_and_long();
   for (Result& result : results) {
     if (result.config["train.steps"] == "40") result.arm += "_long";
@@ -351,7 +350,7 @@ TEST(Tasks, find_the_baseline_by_its_configuration_and_else_by_its_name) {
   EXPECT_EQ(study.baseline_of(study.arms[3]), &study.arms[2]) << "its name";
 }
 
-TEST(Tasks, are_studies_of_their_own) {
+TEST(Tasks, can_be_studied_separately) {
   const std::vector<RunRecord> runs = records(short_and_long());
   EXPECT_EQ(make_study(runs).of_task(1).arms[0].name, "softmax (40 steps)");
 }

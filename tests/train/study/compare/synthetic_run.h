@@ -1,5 +1,5 @@
 #pragma once
-// Run directories with made-up curves, written by the code that writes real ones.
+// Run directories with synthetic curves, written by the same code as real ones.
 
 #include <cmath>
 #include <filesystem>
@@ -31,8 +31,8 @@ struct SyntheticRun {
   std::string arm = "", lr = "0.001";             ///< as in the config
   run::RunState state = run::RunState::finished;  ///< unless it diverges
   std::string data = "text";                      ///< data.type
-  int layers = 0;                                 ///< that log diagnostics, every 20 steps
-  Index maps = 0;        ///< attention maps a head: 0 none, 1, or 3 for two maps
+  int layers = 0;                                 ///< layers that log diagnostics every 20 steps
+  Index maps = 0;        ///< attention maps per head: 0 none, 1, or 3 for two maps
   bool answers = false;  ///< logs accuracy, with a grid of it
   double best_loss = kNaN;
   double best_accuracy = kNaN;
@@ -166,7 +166,7 @@ inline std::filesystem::path write_run(const std::filesystem::path& dir, const S
   return dir;
 }
 
-/// A sweep of two or three kinds over learning rates and seeds: at the largest one some diverge.
+/// A sweep of two or three kinds over learning rates and seeds; at the largest rate some diverge.
 inline std::vector<std::filesystem::path> write_sweep(const std::filesystem::path& dir,
                                                       std::size_t lrs, int seeds, Index steps) {
   const std::vector<std::string> all = {"0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3"};

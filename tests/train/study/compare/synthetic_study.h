@@ -1,5 +1,5 @@
 #pragma once
-// Runs in memory with made-up results: short metrics, any configuration, any state.
+// Synthetic runs in memory: short metrics, any configuration, any state.
 
 #include <fmt/format.h>
 
@@ -23,10 +23,10 @@ struct Result {
   double loss = 2.3;  ///< final validation loss
   run::RunState state = run::RunState::finished;
   Index diverged_at = 12;                    ///< if it did
-  double spike_score = 0;                    ///< percent, of the loss; twice that of the gradient
+  double spike_score = 0;                    ///< percent, for the loss; doubled for the gradient
   double late_growth = 0;                    ///< exponent of the gradient norm over the second half
   std::map<std::string, double> last = {};   ///< more metrics of the last step
-  std::map<std::string, double> first = {};  ///< of step 1
+  std::map<std::string, double> first = {};  ///< more metrics of step 1
   std::map<std::string, std::string> config = {};
 };
 
@@ -48,7 +48,7 @@ inline study::RunRecord record(const Result& result) {
     run::set_value(config, key, value);
   };
   set_key("optim.lr", fmt::format("{:g}", result.lr));
-  bool known = true;  // the attention, to this version
+  bool known = true;  // whether this version knows the attention
   for (const auto& [key, value] : result.attention) {
     try {
       set_key("model.attention." + key, value);

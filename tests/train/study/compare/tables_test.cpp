@@ -59,7 +59,7 @@ std::vector<RunRecord> three_runs() {
   return {softmax, v1, v2};
 }
 
-/// A study of one run an arm.
+/// A study with one run per arm.
 Study study_of(const std::vector<RunRecord>& runs) {
   Study study;
   for (const RunRecord& run : runs) study.arms.push_back({run.arm, {{run.lr, {&run}}}});
@@ -90,7 +90,7 @@ large the difference.
 )");
 }
 
-TEST(RunTable, says_that_single_runs_decide_nothing) {
+TEST(RunTable, explains_that_single_runs_decide_nothing) {
   std::vector<RunRecord> runs = three_runs();
   EXPECT_THAT(tables_text(study_of(runs), 80), HasSubstr("decides nothing"));
   runs.resize(1);
@@ -98,14 +98,14 @@ TEST(RunTable, says_that_single_runs_decide_nothing) {
   EXPECT_THAT(tables_text(study_of(runs), 80), Not(HasSubstr("vs"))) << "it has no baseline";
 }
 
-TEST(RunTable, compares_a_run_with_that_of_its_seed) {
+TEST(RunTable, compares_runs_with_the_same_seed) {
   std::vector<RunRecord> runs = three_runs();
   runs[2].seed = runs[0].seed + 1;
   const system::Table table = run_table(study_of(runs));
   for (const system::Column& each : table.columns) EXPECT_NE(each.name, "val vs softmax");
 }
 
-TEST(RunTable, compares_with_the_run_that_is_asked_for) {
+TEST(RunTable, compares_with_the_named_baseline) {
   const std::vector<RunRecord> runs = three_runs();
   Study study = study_of(runs);
   study.baseline = 2;
@@ -114,7 +114,7 @@ TEST(RunTable, compares_with_the_run_that_is_asked_for) {
   EXPECT_EQ(table.rows[2][column(table, "val vs diff_v2")], "-");
 }
 
-TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_number) {
+TEST(RunTable, has_a_column_per_selected_quantity_and_a_dash_without_a_number) {
   std::vector<RunRecord> runs = three_runs();
   for (const Quantity& each : quantities()) set(runs[0], each.name, kNaN);
   const system::Table table = run_table(study_of(runs));
@@ -130,7 +130,7 @@ TEST(RunTable, has_a_column_of_each_quantity_that_says_so_and_a_dash_without_a_n
   for (std::size_t i = 0; i < heads.size(); ++i) EXPECT_EQ(table.columns[i].name, heads[i]);
 }
 
-/// Two arms of four seeds at one learning rate; diff_v2 is 0.05 and a little lower.
+/// Returns two arms of four seeds at one learning rate; diff_v2 is lower by slightly over 0.05.
 std::vector<Result> four_seeds() {
   std::vector<Result> results;
   for (const int seed : {1, 2, 3, 4}) {
@@ -146,7 +146,7 @@ TEST(StudyTable, writes_a_p_that_rounds_to_zero_as_a_bound) {
   EXPECT_EQ(table.rows[1][column(table, "p (Holm)")], "<0.001");
 }
 
-TEST(StudyTable, says_how_many_pairs_its_differences_leave_out) {
+TEST(StudyTable, states_how_many_pairs_its_differences_exclude) {
   std::vector<Result> results = four_seeds();
   std::vector<RunRecord> runs = records(results);
   EXPECT_EQ(dropped_note(make_study(runs)), "");
@@ -156,12 +156,12 @@ TEST(StudyTable, says_how_many_pairs_its_differences_leave_out) {
   runs = records(results);
   const std::string note = dropped_note(make_study(runs));
   EXPECT_EQ(note,
-            "Differences and their p leave out pairs in which a run diverged: 2 of 3 pairs of "
+            "Differences and their p values exclude pairs in which a run diverged: 2 of 3 pairs of "
             "diff_v2 at lr 0.001.");
   EXPECT_THAT(tables_text(make_study(runs), 200), HasSubstr('\n' + note + '\n'));
 }
 
-TEST(LrTable, has_the_arms_of_several_learning_rates_alone) {
+TEST(LrTable, has_only_arms_with_several_learning_rates) {
   std::vector<Result> results = four_seeds();
   std::vector<RunRecord> runs = records(results);
   EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty());
@@ -176,7 +176,7 @@ TEST(LrTable, has_the_arms_of_several_learning_rates_alone) {
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("diff_v2 has no lr*"));
 }
 
-TEST(Quantities, are_written_as_their_format_says) {
+TEST(Quantities, are_formatted_as_specified) {
   EXPECT_EQ(written(2.33114, Format::loss), "2.3311");
   EXPECT_EQ(written(6.5, Format::count), "6.5");
   EXPECT_EQ(written(0.4241, Format::norm), "0.424");
@@ -187,7 +187,7 @@ TEST(Quantities, are_written_as_their_format_says) {
   }
 }
 
-TEST(DescribeState, says_how_far_a_run_got) {
+TEST(DescribeState, shows_the_progress_of_a_run) {
   run::RunStatus status{.state = run::RunState::running, .step = 20, .steps = 500};
   EXPECT_EQ(describe_state(status), "running 20/500");
   status.state = run::RunState::stopped;
@@ -202,20 +202,21 @@ TEST(DescribeState, says_how_far_a_run_got) {
             "diverged at step 20 (train/loss), first op: exp in model.layers.0, forward");
 }
 
-std::string answer_of(const std::vector<Result>& results, const std::string& baseline = "") {
+std::string headline_of(const std::vector<Result>& results, const std::string& baseline = "") {
   const std::vector<RunRecord> runs = records(results);
   return headline(make_study(runs, baseline));
 }
 
 TEST(Headline, of_one_seed_is_no_evidence) {
   EXPECT_EQ(
-      answer_of({{.loss = 1.7948}, {.arm = "diff_v2", .loss = 1.7388}}),
+      headline_of({{.loss = 1.7948}, {.arm = "diff_v2", .loss = 1.7388}}),
       "lowest validation loss: diff_v2 1.7388, 0.0560 below softmax; one seed, so no evidence");
 }
 
-TEST(Headline, of_a_baseline_that_is_lowest_names_the_next) {
-  EXPECT_EQ(answer_of({{.loss = 1.7}, {.arm = "diff_v1", .loss = 1.9}, {.arm = "b", .loss = 1.8}}),
-            "lowest validation loss: softmax 1.7000, 0.1000 below b; one seed, so no evidence");
+TEST(Headline, of_a_baseline_that_is_lowest_names_the_next_arm) {
+  EXPECT_EQ(
+      headline_of({{.loss = 1.7}, {.arm = "diff_v1", .loss = 1.9}, {.arm = "b", .loss = 1.8}}),
+      "lowest validation loss: softmax 1.7000, 0.1000 below b; one seed, so no evidence");
 }
 
 TEST(Headline, of_several_seeds_is_the_paired_difference_with_its_interval) {
@@ -225,26 +226,26 @@ TEST(Headline, of_several_seeds_is_the_paired_difference_with_its_interval) {
     results.push_back({.arm = "diff_v2", .seed = seed, .loss = 1.95 + 0.1 * seed - 0.001 * seed});
   }
   // Differences 0.051, 0.052, 0.053: 0.052 +- 4.3027 * 0.001 / sqrt(3).
-  EXPECT_EQ(answer_of(results),
+  EXPECT_EQ(headline_of(results),
             "lowest validation loss: diff_v2 2.1480, 0.0520 below softmax; "
             "95 % interval 0.0495 to 0.0545, n 3");
   for (Result& result : results) {
     if (result.arm == "diff_v2" && result.seed == 1) result.loss += 0.1;
   }
-  EXPECT_THAT(answer_of(results), HasSubstr(", n 3, so no difference is shown"));
+  EXPECT_THAT(headline_of(results), HasSubstr(", n 3, so no difference is shown"));
 }
 
 TEST(Headline, pairs_the_seeds_that_both_arms_have) {
   const std::vector<Result> apart = {{.seed = 1, .loss = 2}, {.arm = "b", .seed = 2, .loss = 1.5}};
-  EXPECT_EQ(answer_of(apart),
+  EXPECT_EQ(headline_of(apart),
             "lowest validation loss: b 1.5000, 0.5000 below softmax; no seed in common, so no "
             "evidence");
   const std::vector<Result> one = {
       {.seed = 1, .loss = 2}, {.seed = 2, .loss = 3}, {.arm = "b", .seed = 2, .loss = 1.5}};
-  EXPECT_THAT(answer_of(one), HasSubstr(", 1.5000 below softmax; one seed, so no evidence"));
+  EXPECT_THAT(headline_of(one), HasSubstr(", 1.5000 below softmax; one seed, so no evidence"));
 }
 
-TEST(Headline, of_a_sweep_says_at_which_rates_and_that_they_were_chosen) {
+TEST(Headline, of_a_sweep_names_the_rates_and_their_choice) {
   std::vector<Result> results;
   for (const int seed : {1, 2}) {
     for (const double lr : {1e-3, 1e-2}) {
@@ -253,55 +254,55 @@ TEST(Headline, of_a_sweep_says_at_which_rates_and_that_they_were_chosen) {
           {.arm = "b", .lr = lr, .seed = seed, .loss = (lr == 1e-3 ? 2.1 : 1.9) + 0.01 * seed});
     }
   }
-  EXPECT_THAT(answer_of(results),
+  EXPECT_THAT(headline_of(results),
               HasSubstr("lowest validation loss: b 1.9150 at learning rate 0.01, 0.0850 below "
                         "softmax at learning rate 0.001; 95 % interval "));
-  EXPECT_THAT(answer_of(results), HasSubstr(", uncorrected for the choice, n 2"));
+  EXPECT_THAT(headline_of(results), HasSubstr(", uncorrected for the choice, n 2"));
 }
 
-TEST(Headline, of_failed_runs_says_so) {
+TEST(Headline, reports_failed_runs) {
   using enum run::RunState;
-  EXPECT_EQ(answer_of({{.state = diverged}, {.arm = "b", .state = diverged}}),
+  EXPECT_EQ(headline_of({{.state = diverged}, {.arm = "b", .state = diverged}}),
             "no run finished: 2 diverged at 12, 12");
-  EXPECT_EQ(answer_of({{.loss = 2}, {.arm = "b", .state = diverged}}),
+  EXPECT_EQ(headline_of({{.loss = 2}, {.arm = "b", .state = diverged}}),
             "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs diverged)");
-  EXPECT_EQ(answer_of({{.state = running}}), "no run finished: 1 running");
-  EXPECT_EQ(answer_of({{.loss = 2}, {.arm = "b", .loss = 1, .state = running}}),
+  EXPECT_EQ(headline_of({{.state = running}}), "no run finished: 1 running");
+  EXPECT_EQ(headline_of({{.loss = 2}, {.arm = "b", .loss = 1, .state = running}}),
             "so far, lowest validation loss: softmax 2.0000");
 }
 
-TEST(Headline, leaves_out_learning_rates_at_which_a_run_diverged) {
+TEST(Headline, skips_learning_rates_at_which_a_run_diverged) {
   using enum run::RunState;
   const std::vector<Result> softmax = {{.loss = 2}, {.seed = 2, .loss = 2}};
   std::vector<Result> with_v1 = softmax;
   with_v1.push_back({.arm = "v1", .loss = 1.5});
   with_v1.push_back({.arm = "v1", .seed = 2, .loss = 1.5, .state = diverged});
-  EXPECT_EQ(answer_of(with_v1),
+  EXPECT_EQ(headline_of(with_v1),
             "lowest validation loss: softmax 2.0000; left out: v1 (1 of 2 runs diverged)");
   std::vector<Result> twice = with_v1;
   twice.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.4, .state = diverged});
   twice.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.4});
-  EXPECT_EQ(answer_of(twice),
+  EXPECT_EQ(headline_of(twice),
             "lowest validation loss: softmax 2.0000 at learning rate 0.001; left out: v1 (2 of 4 "
             "runs diverged, some at every learning rate)");
   std::vector<Result> once = with_v1;
   once.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.9});
   once.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.9});
-  EXPECT_THAT(answer_of(once),
+  EXPECT_THAT(headline_of(once),
               testing::StartsWith("lowest validation loss: v1 1.9000 at learning rate 0.01, 0.1000 "
                                   "below softmax at learning rate 0.001; 95 % interval "))
       << "not the 1.5 of the seed that is left at 0.001";
-  EXPECT_THAT(answer_of(once), Not(HasSubstr("left out")));
+  EXPECT_THAT(headline_of(once), Not(HasSubstr("left out")));
 }
 
 TEST(Headline, ranks_no_arm_whose_only_learning_rate_has_a_diverged_run) {
-  EXPECT_EQ(answer_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
+  EXPECT_EQ(headline_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
             "no arm is ranked, since runs of each diverged: softmax (1 of 2 runs diverged)");
 }
 
-TEST(Headline, of_several_tasks_is_a_line_each) {
+TEST(Headline, has_one_line_per_task) {
   EXPECT_EQ(
-      answer_of(
+      headline_of(
           {{.loss = 2},
            {.arm = "b", .loss = 1.5},
            {.loss = 1, .config = {{"train.steps", "40"}}},
@@ -330,12 +331,12 @@ TEST(Headline, of_a_task_among_others_is_short_and_explained_below_the_tables) {
   const std::string line =
       "800 steps: lowest validation loss v2_no_lambda 1.9210, 0.0800 below softmax (0.0552 to "
       "0.1048, n 3)\n";
-  EXPECT_THAT(answer_of(results), testing::StartsWith(line));
+  EXPECT_THAT(headline_of(results), testing::StartsWith(line));
   EXPECT_LE(line.size(), 100u);
   const std::vector<RunRecord> runs = records(results);
   const std::string text = study_text(make_study(runs), 400);
   EXPECT_THAT(text, testing::StartsWith(line + "1600 steps: lowest validation loss "));
-  EXPECT_THAT(text, HasSubstr("in brackets the 95 %"));
+  EXPECT_THAT(text, HasSubstr("brackets contain the 95 %"));
 }
 
 TEST(Headline, of_a_single_run_compares_nothing) {

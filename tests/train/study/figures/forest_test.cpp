@@ -17,7 +17,7 @@ using test::count;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What the shipped sweep of stability measured at learning rate 0.01, three seeds each.
+/// Results of the shipped sweep of stability at learning rate 0.01, three seeds each.
 std::vector<ForestRow> rows() {
   return {{.label = "V2 reaches a lower loss than softmax",
            .verdict = {Finding::supported},
@@ -37,7 +37,7 @@ std::vector<ForestRow> rows() {
            .margin = 0.01,
            .numbers = "+0.137 (+0.025 to +0.250), n 3",
            .unit = "nats per token"},
-          {.label = "V2's gradient norm is that of softmax",
+          {.label = "V2's gradient norm equals softmax's",
            .verdict = {Finding::equivalent},
            .effect = std::log(0.922),
            .low = std::log(0.914),
@@ -51,7 +51,7 @@ std::vector<ForestRow> rows() {
            .numbers = "-"}};
 }
 
-/// The positions of all x1 and x2 of the lines within a group of attributes.
+/// Returns all x1 and x2 of the lines within a group with these attributes.
 std::vector<double> ends_of(const std::string& svg, const std::string& group) {
   const std::size_t begin = svg.find(group), end = svg.find("</g>", begin);
   const std::string part = svg.substr(begin, end - begin);
@@ -63,7 +63,7 @@ std::vector<double> ends_of(const std::string& svg, const std::string& group) {
   return ends;
 }
 
-TEST(Forest, has_an_axis_a_unit_and_one_of_factors) {
+TEST(Forest, has_one_axis_per_unit_and_one_for_factors) {
   const std::string svg = forest_svg(rows(), SvgKind::standalone);
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\""));
   EXPECT_EQ(count(svg, ">← lower</text>"), 2u);
@@ -75,7 +75,7 @@ TEST(Forest, has_an_axis_a_unit_and_one_of_factors) {
   EXPECT_THAT(svg, Not(HasSubstr("inf")));
 }
 
-TEST(Forest, marks_each_verdict_by_shape_word_and_colour_and_explains_those_that_are_there) {
+TEST(Forest, marks_each_verdict_by_shape_word_and_color_and_has_a_legend) {
   const std::string svg = forest_svg(rows(), SvgKind::inlined);
   EXPECT_EQ(count(svg, "font-weight=\"600\">"), 4u);
   EXPECT_THAT(svg, HasSubstr("font-weight=\"600\">inconclusive</text>"));
@@ -87,8 +87,8 @@ TEST(Forest, marks_each_verdict_by_shape_word_and_colour_and_explains_those_that
   EXPECT_EQ(count(svg, "<polygon"), 3u * (1 + 2))
       << "equivalent is a square, inconclusive the outline of a triangle";
   EXPECT_EQ(count(svg, "<path"), 2u) << "not testable is a dash, without a place in the plot";
-  EXPECT_EQ(count(svg, "<title>equal within this margin: 0.01</title>"), 2u);
-  EXPECT_EQ(count(svg, "<title>equal within this factor: 1.2</title>"), 1u)
+  EXPECT_EQ(count(svg, "<title>equivalent within this margin: 0.01</title>"), 2u);
+  EXPECT_EQ(count(svg, "<title>equivalent within this factor: 1.2</title>"), 1u)
       << "not its logarithm, 0.182";
   EXPECT_EQ(count(svg, ">published</text>"), 1u);
 }
@@ -145,7 +145,7 @@ TEST(Forest, equal_ratios_have_equal_lengths_and_a_wide_interval_ends_in_an_arro
   EXPECT_EQ(wide[3], 282);
 }
 
-TEST(Forest, shows_a_hint_as_the_outline_of_its_verdict) {
+TEST(Forest, shows_an_exploratory_verdict_as_an_outline) {
   std::vector<ForestRow> exploratory = rows();
   exploratory[0].verdict.exploratory = true;
   const std::string svg = forest_svg(exploratory, SvgKind::inlined);
@@ -180,7 +180,7 @@ TEST(VerdictMarks, differ_in_shape_or_filling) {
   EXPECT_EQ(&svg::look_of({Finding::inconclusive, true}), &svg::look_of({Finding::inconclusive}));
 }
 
-TEST(Forest, of_no_rows_is_nothing_and_the_same_rows_give_the_same_bytes) {
+TEST(Forest, is_empty_without_rows_and_deterministic) {
   EXPECT_EQ(forest_svg({}, SvgKind::inlined), "");
   EXPECT_EQ(forest_svg(rows(), SvgKind::standalone), forest_svg(rows(), SvgKind::standalone));
 }

@@ -60,7 +60,7 @@ TEST(Axis, widens_a_range_of_one_value_or_none) {
   }
 }
 
-TEST(Axis, leaves_out_what_is_too_large_to_be_subtracted) {
+TEST(Axis, skips_values_that_are_too_large_to_subtract) {
   constexpr double kMost = std::numeric_limits<double>::max();
   Range range;
   for (const double value : {-1e300, 1e300, kMost, -kMost, std::nan("")}) range.add(value);
@@ -90,7 +90,7 @@ std::vector<LrCurve> two_curves() {
       curve("diff & v2", {{1e-3, {2.2, NAN}, 1, 0, {2.2}}, {1e-2, {NAN, NAN}, 1, 1, {}}})};
 }
 
-TEST(LrCurveSvg, shows_means_bands_of_seeds_and_how_many_diverged) {
+TEST(LrCurveSvg, shows_means_bands_of_seeds_and_diverged_counts) {
   std::vector<LrCurve> curves = two_curves();
   curves[0].seeds = {1, 2};
   const std::string svg = lr_curve_svg(curves, SvgKind::standalone);
@@ -105,7 +105,7 @@ TEST(LrCurveSvg, shows_means_bands_of_seeds_and_how_many_diverged) {
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 
-/// Softmax and v2 at two sizes, each with an optimum; v2 with a gap.
+/// Returns softmax and v2 at two sizes, each with an optimum; v2 with a gap.
 std::vector<LrCurve> two_sizes() {
   std::vector<LrCurve> curves;
   for (const int size : {2, 1}) {
@@ -126,11 +126,11 @@ std::vector<LrCurve> two_sizes() {
   return curves;
 }
 
-TEST(LrCurveSvg, has_a_panel_a_size_with_a_star_at_each_optimum_and_a_strip_of_gaps) {
+TEST(LrCurveSvg, has_one_panel_per_size_with_stars_at_optima_and_a_strip_of_gaps) {
   const std::vector<LrCurve> curves = two_sizes();
   const std::string svg = lr_curve_svg(curves, SvgKind::standalone);
   EXPECT_LT(svg.find(">0.1 M parameters</text>"), svg.find(">0.2 M parameters</text>"));
-  EXPECT_EQ(count(svg, ">softmax</text>"), 1u) << "one colour and one entry at all sizes";
+  EXPECT_EQ(count(svg, ">softmax</text>"), 1u) << "one color and one entry at all sizes";
   EXPECT_EQ(count(svg, ": lr* 0.009 (0.008 to 0.01), loss 2.0900</title>"), 4u);
   EXPECT_THAT(svg, HasSubstr(">Gap to softmax at each arm&#39;s own lr*, nats per token</text>"));
   EXPECT_EQ(count(svg, ": -0.0100 ± 0.0040, 6 seeds</title>"), 2u);
@@ -148,7 +148,7 @@ TEST(LrCurveSvg, cuts_off_losses_that_would_flatten_the_rest) {
   EXPECT_THAT(svg, HasSubstr(">1/1</text>"));
 }
 
-TEST(LrCurveSvg, of_no_losses_at_all_is_still_a_picture) {
+TEST(LrCurveSvg, without_losses_is_still_a_picture) {
   const std::vector<LrCurve> none = {curve("a", {{1e-3, {}, 1, 1, {}}, {1e-2, {}, 1, 1, {}}})};
   const std::string svg = lr_curve_svg(none, SvgKind::inlined);
   EXPECT_THAT(svg, HasSubstr(">1/1</text>"));

@@ -19,7 +19,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// What stands between two markers from `at` on, which moves behind it; false at the end.
+/// Finds the text between two markers from `at` on and moves `at` behind it. Returns false at the
+/// end.
 bool next(const std::string& text, const std::string& begin, const std::string& end,
           std::size_t& at, std::string& found) {
   const std::size_t from = text.find(begin, at);
@@ -132,7 +133,7 @@ const char* const kUser = R"js(
   document.addEventListener('securitypolicyviolation', e => seen.violations.push(e.blockedURI));
   URL.createObjectURL = blob => { seen.blobs.push(blob); return 'blob:test'; };
   HTMLAnchorElement.prototype.click = function() { seen.names.push(this.download); };
-  // A copy, since chromium complains of a page that reads its canvases often.
+  // A copy, since chromium warns about pages that read their canvases often.
   const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
   const pixels = drawn => {
     const {caption} = graphs.find(({graph}) => graph === drawn);

@@ -1,5 +1,5 @@
 #pragma once
-// Pages opened in chromium without a window, among them reports of made-up runs.
+// Opens pages, such as reports of synthetic runs, in headless chromium.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,35 +20,35 @@
 
 namespace difftape::test {
 
-/// Path of chromium; empty if there is none.
+/// Returns the path of chromium; empty if it is not installed.
 std::string find_browser();
 
 struct Visit {
-  std::string dom;                   ///< the document at the end, as HTML
-  std::vector<std::string> console;  ///< what the page logged, errors and warnings too
+  std::string dom;  ///< the document at the end, as HTML
+  std::vector<std::string>
+      console;  ///< console messages of the page, including errors and warnings
 };
 
 /// Opens a page from a file and lets its timers run. Throws std::runtime_error if chromium fails.
 Visit visit(const ScratchDir& dir, const std::string& html,
             const std::vector<std::string>& options = {});
 
-/// The page with a script at its end, which the policy of the page allows. It may call
-/// leave(anything) once.
+/// Appends a script that the policy of the page allows. It may call leave(value) once.
 std::string with_script(std::string page, const std::string& script);
-/// What the script left.
+/// Returns the value that the script left.
 nlohmann::json results(const Visit& visit);
 
-/// Cells of the tables of a class, as text: [table][row][column], without the rows of <thead>.
+/// Returns the cells of all tables of a class: [table][row][column], without the rows of <thead>.
 using Rows = std::vector<std::vector<std::string>>;
 std::vector<Rows> tables(const std::string& dom, const std::string& table_class);
-/// &lt; and the like as characters.
+/// Replaces entities such as &lt; by characters.
 std::string unescape(std::string html);
 
 }  // namespace difftape::test
 
 namespace difftape::study {
 
-/// A reader of the page as JavaScript: uses everything on it and leaves what it saw.
+/// JavaScript that uses all controls of the page and leaves its observations.
 extern const char* const kUser;
 
 class ReportInBrowser : public testing::Test {
@@ -71,7 +71,7 @@ class ReportInBrowser : public testing::Test {
     return test::contents(dir / "report.html");
   }
 
-  /// What a script leaves at the end of a page that logs nothing.
+  /// Returns the value that a script leaves at the end of a page that logs nothing.
   nlohmann::json look(const std::string& html, const std::string& script,
                       const std::vector<std::string>& options = {}) const {
     const test::Visit visit = test::visit(dir, test::with_script(html, script), options);

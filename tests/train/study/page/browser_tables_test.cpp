@@ -1,4 +1,4 @@
-// The tables of the page as a reader sees them.
+// The tables of the page in chromium.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ sweep:
   }
 }
 
-TEST_F(TablesInBrowser, tables_of_a_sweep_are_those_of_the_study) {
+TEST_F(TablesInBrowser, tables_of_a_sweep_equal_the_tables_of_the_study) {
   const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   const Visit page = visit(dir, page_of(dirs));
   const std::vector<RunRecord> runs = collect_runs(dirs).runs;
@@ -68,7 +68,7 @@ TEST_F(TablesInBrowser, tables_of_a_sweep_are_those_of_the_study) {
   EXPECT_THAT(verdicts[0], testing::Not(IsEmpty()));
 }
 
-TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
+TEST_F(TablesInBrowser, tables_are_sorted_by_the_clicked_header) {
   const auto dirs = write_sweep(dir.path(), 2, 3, 100);
   const Json seen = look(page_of(dirs), R"js(
     {
@@ -114,7 +114,7 @@ TEST_F(TablesInBrowser, tables_are_sorted_by_the_head_that_is_clicked) {
   }
 }
 
-TEST_F(TablesInBrowser, keep_their_order_when_the_page_loads_itself_again) {
+TEST_F(TablesInBrowser, keep_their_order_when_the_page_reloads) {
   write_run(dir / "runs/a", {.name = "a", .floor = 2, .steps = 100});
   write_run(dir / "runs/b", {.name = "b", .floor = 1, .steps = 100});
   const std::vector<RunRecord> runs = collect_runs(std::vector{dir / "runs"}).runs;

@@ -1,4 +1,4 @@
-// The page as a reader sees it: opened in chromium, its controls used, its numbers read back.
+// The page in chromium: uses its controls and reads back its numbers.
 #include "tests/train/study/page/browser.h"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ TEST_F(ReportInBrowser, a_sweep_is_drawn_in_full_and_every_control_works) {
   for (const Json& cells : seen["cells"]) EXPECT_EQ(cells, 4 * 20) << "layers, steps";
 }
 
-TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
+TEST_F(ReportInBrowser, csv_files_contain_the_logged_values) {
   const auto dirs = write_sweep(dir.path(), 2, 2, 200);
   const Json seen = look(page_of(dirs), kUser);
   EXPECT_THAT(seen["names"], testing::Contains("train_loss.csv"));
@@ -112,7 +112,7 @@ TEST_F(ReportInBrowser, csv_files_hold_what_the_runs_logged) {
   }
 }
 
-TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_that_say_their_numbers) {
+TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_with_their_numbers) {
   std::vector<std::filesystem::path> dirs;
   for (const char* clip : {"0.5", "1", "2"}) {
     for (const char* lr : {"0.001", "0.01"}) {
@@ -132,21 +132,21 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_that_say_their_numbers) {
     const rgba = cells.getContext('2d').getImageData(0, 0, cells.width, cells.height).data;
     const scale = cells.width / cells.clientWidth;
     const seen = {label: cells.ariaLabel, bar: document.querySelector('#grid canvas.bar').ariaLabel, titles: []};
-    const colours = new Map();
+    const painted = new Map();
     for (let y = 2; y < cells.clientHeight; y += 4) {
       for (let x = 2; x < cells.clientWidth; x += 4) {
         cells.onmousemove({offsetX: x, offsetY: y});
         if (!cells.title || seen.titles.includes(cells.title)) continue;
         seen.titles.push(cells.title);
         const at = 4 * ((y + 3) * scale * cells.width + (x + 3) * scale);
-        colours.set(cells.title, [...rgba.slice(at, at + 4)]);
+        painted.set(cells.title, [...rgba.slice(at, at + 4)]);
       }
     }
-    seen.lowest = colours.get('max_grad_norm 0.5, lr 0.001: 2.532');
-    seen.highest = colours.get('max_grad_norm 2, lr 0.001: 4.032');
+    seen.lowest = painted.get('max_grad_norm 0.5, lr 0.001: 2.532');
+    seen.highest = painted.get('max_grad_norm 2, lr 0.001: 4.032');
     const bright = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    const shades = (colours, from, to) => Array.from({length: 51}, (_, i) =>
-      bright(mixed(colours, from + (to - from) * i / 50)));
+    const shades = (colors, from, to) => Array.from({length: 51}, (_, i) =>
+      bright(mixed(colors, from + (to - from) * i / 50)));
     const rises = values => values.every((value, i) => !i || value > values[i - 1]);
     seen.white = mixed(diverging, 0.5);
     seen.rises = [rises(shades(viridis, 0, 1)), rises(shades(diverging, 0, 0.5)), rises(shades(diverging, 1, 0.5))];
@@ -154,17 +154,16 @@ TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_that_say_their_numbers) {
     leave(seen);
     })js");
   EXPECT_EQ(seen["label"], "Final validation loss");
-  EXPECT_EQ(seen["bar"], "colours from 2.53 to 4.03");
+  EXPECT_EQ(seen["bar"], "colors from 2.53 to 4.03");
   EXPECT_EQ(seen["titles"].size(), 5u) << "none finished of the sixth";
   EXPECT_EQ(seen["lowest"], Json({0x44, 0x01, 0x54, 255}));
   EXPECT_EQ(seen["highest"], Json({0xfd, 0xe7, 0x25, 255}));
   EXPECT_EQ(seen["white"], Json({255, 255, 255}));
-  EXPECT_EQ(seen["rises"], Json({true, true, true}))
-      << "colours get brighter, or darker from white";
+  EXPECT_EQ(seen["rises"], Json({true, true, true})) << "colors get brighter, or darker from white";
   EXPECT_EQ(seen["short"], Json({"3e-4", "0.03", "120000", "1.25e7", "0", "-1.234"}));
 }
 
-TEST_F(ReportInBrowser, heat_maps_of_one_number_are_a_line_and_wide_ranges_logarithmic) {
+TEST_F(ReportInBrowser, heat_maps_of_one_value_are_a_line_and_wide_ranges_logarithmic) {
   const Json seen = look(page_of({write_run(dir / "1", {.layers = 1})}), R"js(
     {
     const map = {title: 't', meaning: '', file: 'f', x: 'step', y: 'layer', panels: [
@@ -193,7 +192,7 @@ TEST_F(ReportInBrowser, heat_maps_of_one_number_are_a_line_and_wide_ranges_logar
   EXPECT_EQ(seen["middle"], Json({0x23, 0x90, 0x8c, 255})) << "10 is halfway from 1 to 100";
 }
 
-TEST_F(ReportInBrowser, on_paper_it_is_light_and_as_narrow_as_a_page) {
+TEST_F(ReportInBrowser, printed_pages_are_light_and_fit_the_paper) {
   const auto dirs = write_sweep(dir.path(), 2, 1, 100);
   const Json seen = look(page_of(dirs), R"js(
     {
@@ -216,7 +215,7 @@ TEST_F(ReportInBrowser, on_paper_it_is_light_and_as_narrow_as_a_page) {
   EXPECT_EQ(seen[2], seen[0]);
 }
 
-TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_what_was_chosen) {
+TEST_F(ReportInBrowser, a_page_of_runs_in_training_reloads_and_keeps_selections) {
   const auto run = write_run(dir / "run", {.steps = 100, .state = run::RunState::running});
   const system::DirectoryLock training(run);
   const std::vector<RunRecord> runs = collect_runs(std::vector{run}).runs;
@@ -239,11 +238,11 @@ TEST_F(ReportInBrowser, a_page_of_runs_in_training_loads_itself_again_and_keeps_
   EXPECT_EQ(once["label"], "tokens");
 }
 
-TEST_F(ReportInBrowser, tables_the_forest_and_the_learning_rates_are_there_without_javascript) {
+TEST_F(ReportInBrowser, tables_and_static_figures_work_without_javascript) {
   const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   std::string page = page_of(dirs);
   page = page.substr(0, page.find("<script type=\"application/json\"")) + "</body></html>";
-  // The only script is that of the test: the page has lost its own.
+  // The only script is the one of the test; the scripts of the page are removed.
   const Json found = look(page, R"js(
     const visible = element => element.getClientRects().length > 0;
     leave({
@@ -262,7 +261,7 @@ TEST_F(ReportInBrowser, tables_the_forest_and_the_learning_rates_are_there_witho
   EXPECT_EQ(found["tables"], 4);
 }
 
-TEST_F(ReportInBrowser, a_phone_scrolls_the_page_only_downwards) {
+TEST_F(ReportInBrowser, a_phone_scrolls_the_page_only_vertically) {
   const auto dirs = write_sweep(dir.path(), 7, 1, 100);
   std::vector<std::filesystem::path> more = dirs;
   more.push_back(write_run(dir / "long", {.name = std::string(90, 'n'), .answers = true}));
@@ -291,12 +290,12 @@ TEST_F(ReportInBrowser, hostile_names_stay_text) {
   const Visit page = visit(dir, with_script(page_of({one, two, same}, attack), kUser));
   EXPECT_THAT(page.console, IsEmpty());
   const Json seen = results(page);
-  EXPECT_EQ(seen["maps"].size(), 2u) << "those of attention";
+  EXPECT_EQ(seen["maps"].size(), 2u) << "values of attention";
   EXPECT_EQ(seen["charts"].size(), 3u);
   EXPECT_EQ(tables(page.dom, "summary")[0][0][0], attack);
 }
 
-TEST_F(ReportInBrowser, an_error_in_a_page_would_be_noticed) {
+TEST_F(ReportInBrowser, an_error_in_a_page_fails_the_test) {
   const Visit seen = visit(dir, "<body><script>console.error('broken')</script></body>");
   EXPECT_THAT(seen.console, testing::Contains(HasSubstr("broken")));
 }

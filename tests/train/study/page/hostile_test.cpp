@@ -1,4 +1,4 @@
-// Reports over run directories of somebody who wants more than to be compared, in chromium.
+// Reports of hostile run directories, in chromium.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Json = nlohmann::json;
 
-/// What is on the page that a text alone cannot make.
+/// Returns elements and events on the page that text alone cannot create.
 constexpr const char* kWitness = R"js(
   const all = [...document.querySelectorAll('*')];
   leave({
@@ -34,7 +34,7 @@ void expect_text_alone(const Visit& page) {
     EXPECT_EQ(seen[count], 0) << count;
 }
 
-/// The inputs of tests/fuzz/report.cpp, each as a run directory.
+/// Returns the inputs of tests/fuzz/report.cpp as run directories.
 std::vector<fs::path> write_fuzzed(const fs::path& folder) {
   std::vector<fs::path> runs;
   const fs::path corpus = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/fuzz/corpus/report";
@@ -52,7 +52,7 @@ std::vector<fs::path> write_fuzzed(const fs::path& folder) {
   return runs;
 }
 
-TEST_F(ReportInBrowser, fuzzed_run_directories_are_text_and_numbers) {
+TEST_F(ReportInBrowser, fuzzed_run_directories_yield_only_text_and_numbers) {
   std::vector<fs::path> runs = write_fuzzed(dir / "runs");
   ASSERT_GT(runs.size(), 40u);
   ASSERT_GT(collect_runs(runs).runs.size(), 20u) << "most can be compared";
@@ -62,7 +62,7 @@ TEST_F(ReportInBrowser, fuzzed_run_directories_are_text_and_numbers) {
   EXPECT_GT(results(page)["drawn"], 3);
 }
 
-TEST_F(ReportInBrowser, symbolic_links_and_pipes_of_a_run_directory_end_nothing) {
+TEST_F(ReportInBrowser, symbolic_links_and_pipes_in_a_run_directory_are_harmless) {
   const fs::path sound = write_run(dir / "runs/sound", {.maps = 1}), secret = dir / "secret";
   put(secret, "the key of somebody");
   const auto run_without = [&](const std::string& name) {
@@ -86,7 +86,7 @@ TEST_F(ReportInBrowser, symbolic_links_and_pipes_of_a_run_directory_end_nothing)
   expect_text_alone(visit(dir, with_script(html, kWitness)));
 }
 
-TEST_F(ReportInBrowser, what_would_run_on_the_page_is_stopped_by_its_policy) {
+TEST_F(ReportInBrowser, injected_scripts_are_blocked_by_the_policy) {
   std::string page = page_of({write_run(dir / "1", {})});
   page.insert(page.rfind("</main>"),
               "<script>ran = 1</script><script nonce=\"0\">ran = 1</script>"

@@ -16,7 +16,7 @@ using test::Result;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What `make` shows of these runs.
+/// Returns the section that `make` makes of these runs.
 template <class F>
 Section section_of(const std::vector<RunRecord>& runs, F&& make) {
   const Study study = make_study(runs);
@@ -41,7 +41,7 @@ TEST(AccuracySection, is_the_mean_over_complete_runs) {
       << "nothing is known of a run in progress";
 }
 
-TEST(LayersSection, is_of_the_first_complete_run_and_keeps_the_steps_of_each_layer) {
+TEST(LayersSection, shows_the_first_complete_run_and_keeps_the_steps_of_each_layer) {
   RunRecord open = record({.state = run::RunState::stopped}), run = record({.seed = 2});
   open.metrics.columns["act/kurtosis/0"] = std::vector(open.metrics.step.size(), 4321.5);
   run::Column<double>&first = run.metrics.columns["act/kurtosis/0"],
@@ -60,7 +60,7 @@ TEST(LayersSection, is_of_the_first_complete_run_and_keeps_the_steps_of_each_lay
             R"("values":[null,null,5.0,10.0,19.0,29.0]}])");
 }
 
-TEST(LayersSection, leaves_out_arms_where_there_are_too_many_rows) {
+TEST(LayersSection, omits_arms_if_there_are_too_many_rows) {
   std::vector<RunRecord> runs;
   for (const char* arm : {"a", "b", "c"}) {
     runs.push_back(record({.arm = arm}));
@@ -70,19 +70,19 @@ TEST(LayersSection, leaves_out_arms_where_there_are_too_many_rows) {
     }
   }
   const Section section = section_of(runs, layers_section);
-  EXPECT_THAT(section.html, HasSubstr("Not drawn, to keep this page small: 1 arms.</p>"));
+  EXPECT_THAT(section.html, HasSubstr("1 arms are omitted to keep this page small.</p>"));
   ASSERT_EQ(section.data[0]["panels"].size(), 2u);
   EXPECT_EQ(section.data[0]["panels"][1]["columns"].size(), 6u);
   EXPECT_TRUE(section.data[0]["panels"][1]["values"][0].is_null()) << "no axis can hold it";
 }
 
-TEST(SortNames, puts_numbers_by_size_before_other_names) {
+TEST(SortNames, puts_numbers_by_value_before_other_names) {
   std::vector<std::string> names{"b", "10", "1a", "", "9", "0.5", "a", "nan"};
   sort_names(names);
   EXPECT_EQ(names, (std::vector<std::string>{"0.5", "9", "10", "", "1a", "a", "b", "nan"}));
 }
 
-/// Two kinds of attention, three learning rates and two clipping norms, two seeds.
+/// Returns two kinds of attention at three learning rates and two clipping norms, with two seeds.
 std::vector<Result> grid() {
   std::vector<Result> results;
   for (const char* kind : {"softmax", "diff_v2"}) {
@@ -151,7 +151,7 @@ TEST(Grid, stays_within_the_task_of_the_baseline) {
   EXPECT_EQ(map["meaning"], "nats per token; 20 steps");
 }
 
-TEST(Grid, is_none_of_learning_rates_or_kinds_alone) {
+TEST(Grid, is_empty_for_learning_rates_or_kinds_alone) {
   std::vector<Result> lrs, kinds;
   for (const double lr : {1e-4, 1e-3, 1e-2, 1e-1}) {
     for (const char* kind : {"softmax", "diff_v2"}) {

@@ -45,7 +45,7 @@ std::string report_of(const ScratchDir& dir, const std::vector<SyntheticRun>& ru
   return contents(dir / "report.html");
 }
 
-/// What stands between two markers; the text must be there.
+/// Returns the text between two markers, which must exist.
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {
   const std::size_t from = text.find(begin);
   if (from == std::string::npos) return ADD_FAILURE() << "no " << begin, "";
@@ -57,11 +57,11 @@ Ordered data_of(const std::string& page) {
       between(page, "<script type=\"application/json\" id=\"data\">", "</script>"));
 }
 
-TEST(Report, loads_nothing_from_anywhere) {
+TEST(Report, loads_no_external_resources) {
   const ScratchDir dir;
   const std::string with_links = report_of(dir, {{}, {.name = "diff_v2", .kind = "diff_v2"}});
-  // A licence comment may name a URL; nothing that loads may.
-  // The addresses of the runs' files are followed by a click.
+  // A license comment may contain a URL; elements that load may not.
+  // Links to the files of runs load only after a click.
   std::string page = with_links;
   for (std::size_t at; (at = page.find("<a href=\"0/")) != std::string::npos ||
                        (at = page.find("<a href=\"1/")) != std::string::npos;) {
@@ -79,7 +79,7 @@ TEST(Report, loads_nothing_from_anywhere) {
                         "style-src 'unsafe-inline'; script-src 'nonce-[0-9a-f]{32}'\">"));
 }
 
-TEST(Report, inlines_styles_scripts_and_data_once_each_and_none_ends_its_element_early) {
+TEST(Report, inlines_styles_scripts_and_data_once_without_breaking_out) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{}});
   EXPECT_EQ(count(page, "<script"), 4u) << "data, dygraphs, its synchronizer, the page's own";
@@ -93,7 +93,7 @@ TEST(Report, inlines_styles_scripts_and_data_once_each_and_none_ends_its_element
   }
 }
 
-TEST(Report, reads_without_javascript) {
+TEST(Report, is_readable_without_javascript) {
   const ScratchDir dir;
   std::string page = report_of(dir, {{.command = {"difftape", "train", "a b.yaml"}},
                                      {.name = "diff_v1", .kind = "diff_v1", .diverge_at = 400}});
@@ -112,12 +112,13 @@ TEST(Report, reads_without_javascript) {
       << "a name is not a difference";
 }
 
-TEST(Report, begins_with_what_the_runs_say_then_shows_runs_curves_and_verdicts) {
+TEST(Report, begins_with_the_headline_then_shows_runs_curves_and_verdicts) {
   const ScratchDir dir;
   const std::string page =
       report_of(dir, {{.floor = 2.3}, {.name = "diff_v2", .kind = "diff_v2", .floor = 2.2}});
   const std::vector<std::string> order = {
-      "<p class=\"answer\">lowest validation loss: diff_v2 2.2311, 0.1000 below softmax; one seed, "
+      "<p class=\"headline\">lowest validation loss: diff_v2 2.2311, 0.1000 below softmax; one "
+      "seed, "
       "so no evidence</p>\n<p>2 runs: 2 arms. None diverged. Baseline: softmax.</p>",
       "<section id=\"runs\">", "<section id=\"curves\">", "<section id=\"verdicts\">",
       "<section id=\"config\">"};
@@ -134,13 +135,13 @@ TEST(Report, begins_with_what_the_runs_say_then_shows_runs_curves_and_verdicts) 
 TEST(Report, of_a_single_run_has_no_baseline_and_no_verdicts) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{}});
-  EXPECT_THAT(page, HasSubstr("<p class=\"answer\">validation loss: softmax 2.3311</p>\n"
+  EXPECT_THAT(page, HasSubstr("<p class=\"headline\">validation loss: softmax 2.3311</p>\n"
                               "<p>1 run. None diverged.</p>"));
   EXPECT_THAT(page, Not(HasSubstr("id=\"verdicts\"")));
   EXPECT_THAT(page, Not(HasSubstr("Baseline:")));
 }
 
-TEST(Report, arms_of_one_command_show_it_once) {
+TEST(Report, shows_a_command_of_several_arms_once) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{}, {.name = "diff_v2"}});
   EXPECT_EQ(count(page, "<pre>difftape sweep configs/sweeps/quickstart.yaml</pre>"), 1u);
@@ -185,7 +186,7 @@ TEST(Report, stays_below_2_mb_for_many_long_runs_and_keeps_their_peaks) {
   }
 }
 
-TEST(Report, stays_below_2_mb_with_everything_there_is) {
+TEST(Report, stays_below_2_mb_with_all_sections) {
   const ScratchDir dir;
   std::vector<SyntheticRun> twelve;
   for (int i = 0; i < 12; ++i) {
@@ -201,7 +202,7 @@ TEST(Report, stays_below_2_mb_with_everything_there_is) {
   EXPECT_EQ(data_of(page)["maps"]["layers"][0]["panels"].size(), 12u);
 }
 
-TEST(Report, of_every_quantity_that_was_logged_stays_below_2_mb) {
+TEST(Report, stays_below_2_mb_with_every_logged_metric) {
   const ScratchDir dir;
   const auto deep = write_run(dir / "deep", {.steps = 1000, .layers = 40, .maps = 3});
   for (const auto& dirs : {std::vector{deep}, test::write_sweep(dir / "sweep", 7, 3, 1000)}) {
@@ -237,7 +238,7 @@ TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
   EXPECT_THAT(page, HasSubstr("63 runs: 3 arms, 7 peak learning rates, 3 seeds. 5 diverged."));
 }
 
-TEST(Report, says_that_attention_maps_cannot_be_read_and_goes_on) {
+TEST(Report, notes_unreadable_attention_maps_and_continues) {
   const ScratchDir dir;
   const auto run = write_run(dir / "a", {.steps = 50});
   test::put(run / "metrics.h5", "not HDF5");
@@ -246,7 +247,7 @@ TEST(Report, says_that_attention_maps_cannot_be_read_and_goes_on) {
   EXPECT_THAT(contents(dir / "r.html"), HasSubstr("a/metrics.h5"));
 }
 
-TEST(Report, of_a_task_draws_accuracy_below_the_best_there_is_and_exact_matches) {
+TEST(Report, of_a_task_draws_accuracy_below_the_best_achievable_and_exact_matches) {
   const ScratchDir dir;
   const std::string page = report_of(dir, {{.answers = true, .best_accuracy = 0.96}});
   const Ordered data = data_of(page);
@@ -259,7 +260,7 @@ TEST(Report, of_a_task_draws_accuracy_below_the_best_there_is_and_exact_matches)
   EXPECT_THAT(page, HasSubstr("<section id=\"accuracy\">"));
 }
 
-TEST(Report, writes_the_learning_rate_curve_alone) {
+TEST(Report, writes_the_learning_rate_curve_as_a_file) {
   const ScratchDir dir;
   const auto dirs = test::write_sweep(dir.path(), 2, 1, 100);
   const std::vector<RunRecord> runs = collect_runs(dirs).runs;
@@ -280,8 +281,9 @@ TEST(Report, text_from_a_run_stays_text) {
 
 TEST(Report, needs_runs_and_a_place_to_write) {
   const ScratchDir dir;
-  EXPECT_THAT([&] { make_study({}); },
-              ThrowsMessage<UsageError>("report: no runs; give at least one run directory"));
+  EXPECT_THAT(
+      [&] { make_study({}); },
+      ThrowsMessage<UsageError>("report: there are no runs; give at least one run directory"));
   const std::vector<RunRecord> runs{load_run(write_run(dir / "a", {}))};
   EXPECT_THAT(
       [&] { write_report(make_study(runs), "/nowhere/r.html", ""); },

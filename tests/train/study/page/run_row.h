@@ -1,5 +1,5 @@
 #pragma once
-// The row of a run in the table of single runs, computed again from its metrics.jsonl.
+// Recomputes the row of a run in the table of single runs from metrics.jsonl.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace difftape::study {
 
-/// What metrics.jsonl says of a run, read without difftape.
+/// Statistics of metrics.jsonl, computed without difftape.
 struct Logged {
   std::vector<double> train, grad, speed;
   double val = 0;
@@ -48,7 +48,7 @@ inline double middle(std::vector<double> values) {
   return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
 }
 
-/// The row of a run in the table of single runs against the lines of its metrics.jsonl.
+/// Compares the row of a run in the table of single runs with its metrics.jsonl.
 inline void expect_row(const std::vector<std::string>& row, const std::filesystem::path& run,
                        double baseline_val) {
   const Logged metrics = logged(run);

@@ -1,4 +1,4 @@
-// The sections of text and tables.
+// Sections with text and tables.
 #include "train/study/page/sections.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(RunsSection, links_the_files_that_each_run_has) {
       << "there is no config.yaml";
 }
 
-TEST(RunsSection, says_below_the_table_which_pairs_are_in_no_difference) {
+TEST(RunsSection, notes_below_the_table_which_pairs_are_excluded) {
   std::vector<test::Result> results;
   for (const char* arm : {"softmax", "<v1>"}) {
     for (const int seed : {1, 2, 3}) results.push_back({.arm = arm, .seed = seed});
@@ -48,12 +48,13 @@ TEST(RunsSection, says_below_the_table_which_pairs_are_in_no_difference) {
   EXPECT_THAT(runs_section(make_study(runs), ""), testing::Not(HasSubstr("leave out")));
   results.back().state = run::RunState::diverged;
   runs = test::records(results);
-  EXPECT_THAT(runs_section(make_study(runs), ""),
-              HasSubstr("<p class=\"muted note\">Differences and their p leave out pairs in which "
-                        "a run diverged: 1 of 3 pairs of &lt;v1&gt; at lr 0.001.</p>"));
+  EXPECT_THAT(
+      runs_section(make_study(runs), ""),
+      HasSubstr("<p class=\"muted note\">Differences and their p values exclude pairs in which "
+                "a run diverged: 1 of 3 pairs of &lt;v1&gt; at lr 0.001.</p>"));
 }
 
-TEST(RunsSection, marks_each_row_of_a_study_in_the_colour_of_its_arm) {
+TEST(RunsSection, marks_each_row_of_a_study_with_the_color_of_its_arm) {
   const std::vector<RunRecord> runs =
       test::records({{.arm = "diff"}, {.arm = "diff", .lr = 0.1}, {.arm = "diff_v2", .seed = 2}});
   EXPECT_THAT(runs_section(make_study(runs), ""),
@@ -83,7 +84,7 @@ TEST(VerdictsSection, gives_each_verdict_its_words_and_the_mark_of_the_forest_pl
                     HasSubstr("<polygon points=\"7,0.76 13.24,7 7,13.24 0.76,7\"")));
 }
 
-/// Runs of the given kind in a study.
+/// Returns a study of runs of the given kind.
 struct Runs {
   explicit Runs(const std::vector<SyntheticRun>& all) {
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -96,19 +97,19 @@ struct Runs {
   Study study;
 };
 
-TEST(Settings, shows_what_differs_and_folds_the_rest_away) {
+TEST(Settings, shows_differing_keys_and_folds_the_others_away) {
   const std::vector<std::string> runs = {"one", "<two>"};
   const std::string html =
       differences({{"optim.lr", {"1e-3", "1e-2"}}, {"run.seed", {"1", "1"}}}, runs);
   EXPECT_THAT(html, HasSubstr("&lt;two&gt;"));
   EXPECT_THAT(html,
               HasSubstr("<tr><th scope=\"row\">optim.lr</th><td>1e-3</td><td>1e-2</td></tr>"));
-  EXPECT_THAT(html, HasSubstr("1 the same in every arm"));
+  EXPECT_THAT(html, HasSubstr("1 equal in every arm"));
   EXPECT_LT(html.find("optim.lr"), html.find("<details>"));
   EXPECT_GT(html.find("run.seed"), html.find("<details>"));
 }
 
-TEST(Settings, of_equal_runs_are_none) {
+TEST(Settings, of_equal_runs_have_no_differences) {
   const std::vector<std::string> two = {"a", "b"}, one = {"a"};
   EXPECT_THAT(differences({{"run.seed", {"1", "1"}}}, two), HasSubstr("No differences."));
   EXPECT_THAT(differences({{"run.seed", {"1"}}}, one), Not(HasSubstr("No differences.")));
@@ -147,18 +148,18 @@ TEST(Settings, show_each_command_once_and_fold_many_away) {
   EXPECT_THAT(commands(Runs(all).study), HasSubstr("<details><summary>7 more</summary>"));
 }
 
-TEST(Settings, notices_say_what_is_missing_and_nothing_else) {
+TEST(Settings, notices_mention_only_what_is_missing) {
   Runs runs({{.steps = 20}, {.name = "b", .steps = 20}});
   EXPECT_EQ(notices(runs.study, {}), "");
   runs.records[1].status.state = run::RunState::running;
   const std::vector<std::string> notes = {"left out: <c>"};
   EXPECT_EQ(notices(runs.study, notes),
             "<p class=\"notice\">left out: &lt;c&gt;</p>\n"
-            "<p class=\"notice\">1 of 2 runs is not finished: drawn as far as logged, not in the "
-            "statistics.</p>\n");
+            "<p class=\"notice\">1 of 2 runs is not finished; charts show them, but statistics do "
+            "not count them.</p>\n");
 }
 
-TEST(Settings, notices_do_not_take_one_file_at_two_paths_for_different_data) {
+TEST(Settings, notices_treat_one_file_at_two_paths_as_the_same_data) {
   Runs runs({{.steps = 20}, {.name = "b", .steps = 20}});
   runs.records[0].config.data.path = {"data/a.bin"};
   runs.records[1].config.data.path = {"/mnt/a.bin"};
@@ -178,14 +179,14 @@ RC_GTEST_PROP(JsonForScript, reads_back_and_never_ends_the_script, (const std::s
   RC_ASSERT(system::parse_json(safe) == valid);
 }
 
-TEST(ShellCommand, quotes_what_a_shell_would_interpret) {
+TEST(ShellCommand, quotes_characters_that_a_shell_interprets) {
   const std::vector<std::string> words = {
       "difftape", "train", "my runs/a.yaml", "--set", "run.name=it's", "", "a*b"};
   EXPECT_EQ(shell_command(words),
             "difftape train 'my runs/a.yaml' --set 'run.name=it'\\''s' '' 'a*b'");
 }
 
-TEST(CsvLink, holds_the_data) {
+TEST(CsvLink, contains_the_data) {
   EXPECT_EQ(csv_link("a.csv", "x,1\n<é"),
             "<a class=\"csv\" download=\"a.csv\" "
             "href=\"data:text/csv;charset=utf-8,x,1%0A%3C%C3%A9\">CSV</a>");

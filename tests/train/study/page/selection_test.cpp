@@ -31,7 +31,7 @@ RunRecord run_with(const std::vector<double>& losses) {
   return run;
 }
 
-TEST(SeedCurve, is_the_mean_of_the_seeds_that_are_left_with_their_extremes) {
+TEST(SeedCurve, is_the_mean_of_the_remaining_seeds_with_their_extremes) {
   const RunRecord a = run_with({4, 3, 2}), b = run_with({6, NAN, NAN}), c = run_with({5, 7});
   const SeedCurve curve = seed_curve({1e-3, {&a, &b, &c}}, "train/loss");
   EXPECT_EQ(curve.step, (std::vector<double>{1, 2, 3}));
@@ -67,7 +67,7 @@ TEST(SeedCurve, marks_spikes_of_every_seed_at_their_own_values) {
   EXPECT_EQ(marks.value, (std::vector<double>{8, 9}));
 }
 
-TEST(SeedCurve, marks_the_spikes_that_count_and_no_others) {
+TEST(SeedCurve, marks_counted_spikes_only) {
   std::vector<double> losses;
   for (int i = 0; i < 1000; ++i) losses.push_back(2 + 0.01 * (i % 7));
   losses[89] = losses[299] = 8;
@@ -107,7 +107,7 @@ TEST(Selection, an_arm_of_one_learning_rate_is_shown_at_every_other) {
   EXPECT_EQ(shown_condition(arm, 0.5), &arm.conditions[0]);
 }
 
-TEST(Levels, are_of_what_every_run_knows_the_same) {
+TEST(Levels, are_shown_if_equal_in_every_run) {
   const ScratchDir dir;
   const auto path = dir / "a";
   std::vector<RunRecord> runs = {
@@ -165,7 +165,7 @@ TEST(Decimate, leaves_a_short_curve_alone) {
   EXPECT_EQ(decimate(whole, 3).step, whole.step);
 }
 
-/// A run that logged quantities of layers, heads and parameters beside the usual ones.
+/// A run that also logged metrics of layers, heads and parameters.
 RunRecord logging() {
   RunRecord run = test::record({});
   const std::size_t rows = run.metrics.step.size();
@@ -191,14 +191,14 @@ std::vector<std::string> names_of(const std::vector<T>& all) {
   return names;
 }
 
-TEST(Charts, are_those_with_a_picture_that_were_logged_unless_named) {
+TEST(Charts, are_the_logged_metrics_with_a_picture_unless_named) {
   EXPECT_THAT(names_of(charts({}).curves),
               ElementsAre("train/loss", "val/loss", "optim/grad_norm"));
   EXPECT_EQ(charts({}).curves[0].title, "Training loss");
   EXPECT_THAT(names_of(charts({}).maps), testing::Contains("attn/logit_max"));
 }
 
-TEST(Charts, may_be_of_any_quantity_that_was_logged) {
+TEST(Charts, can_show_any_logged_metric) {
   const Charts found =
       charts({"spike_score/loss", "attn/entropy", "attn/entropy/2", "attn/head/entropy",
               "attn/head/entropy/1", "spike_score/loss", "optim/update_ratio", "val/old_name"});
@@ -211,7 +211,7 @@ TEST(Charts, may_be_of_any_quantity_that_was_logged) {
   EXPECT_TRUE(found.notes.empty());
 }
 
-TEST(Charts, may_be_of_domains_and_of_groups_of_documents) {
+TEST(Charts, can_show_domains_and_groups_of_documents) {
   RunRecord run = logging();
   const std::size_t rows = run.metrics.step.size();
   run.metrics.columns["val/loss/code"] = std::vector<double>(rows, 2);
@@ -226,7 +226,7 @@ TEST(Charts, may_be_of_domains_and_of_groups_of_documents) {
   EXPECT_EQ(map_rows(run.metrics, "val/group_loss").size(), 2u);
 }
 
-TEST(Charts, of_what_no_run_logged_are_said_and_of_no_quantity_refused) {
+TEST(Charts, note_metrics_that_no_run_logged_and_reject_unknown_names) {
   EXPECT_THAT(charts({"attn/lambda", "attn/entropy/7"}).notes,
               ElementsAre("not drawn: no run logged attn/lambda",
                           "not drawn: no run logged attn/entropy/7"));
@@ -235,9 +235,10 @@ TEST(Charts, of_what_no_run_logged_are_said_and_of_no_quantity_refused) {
                   "report --charts: 'atn/entropy' is not a metric; did you mean 'attn/entropy'?"));
   EXPECT_THAT([] { charts({"val/old_nam"}); },
               ThrowsMessage<UsageError>(HasSubstr("did you mean 'val/old_name'?")));
-  EXPECT_THAT([] { charts({"beauty"}); }, ThrowsMessage<UsageError>(HasSubstr(
-                                              "'beauty' is not a metric; need a name of "
-                                              "metrics.jsonl, or one of act/kurtosis, act/max")));
+  EXPECT_THAT(
+      [] { charts({"beauty"}); },
+      ThrowsMessage<UsageError>(HasSubstr("'beauty' is not a metric; give a name of metrics.jsonl, "
+                                          "or one of act/kurtosis, act/max")));
 }
 
 TEST(MapRows, are_layers_heads_or_parameters_in_the_order_of_their_numbers) {

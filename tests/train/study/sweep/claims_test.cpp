@@ -1,4 +1,4 @@
-// A sweep that is to decide claims: they are written down before its runs, and judged after them.
+// Sweeps with claims, which are preregistered before the runs and judged after them.
 #include <gmock/gmock.h>
 
 #include "tests/train/run/loop/tiny.h"
@@ -34,7 +34,7 @@ class SweepWithClaims : public testing::Test {
     put(project / "mine.yaml", kPrimary);
   }
 
-  /// s.yaml: softmax and diff_v2 with these keys, three seeds, claims of mine.yaml.
+  /// Writes s.yaml: softmax and diff_v2 with these keys, three seeds, claims of mine.yaml.
   void sweep_softmax_and(const std::string& diff_v2) const {
     put(project / "s.yaml",
         "base: tiny.yaml\n"
@@ -54,7 +54,7 @@ class SweepWithClaims : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(SweepWithClaims, states_them_in_every_run_and_judges_them_at_its_end) {
+TEST_F(SweepWithClaims, records_them_in_every_run_and_judges_them_at_its_end) {
   const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "out"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   const std::string digest = claims_from_text(kPrimary, "mine.yaml").digest;
@@ -69,18 +69,18 @@ TEST_F(SweepWithClaims, states_them_in_every_run_and_judges_them_at_its_end) {
   EXPECT_THAT(contents(project / "out/forest.svg"), HasSubstr("V2"));
 }
 
-TEST_F(SweepWithClaims, that_were_changed_after_the_runs_are_exploratory) {
+TEST_F(SweepWithClaims, changed_after_the_runs_are_exploratory) {
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out"}).exit, 0);
   put(project / "mine.yaml", std::string(kPrimary) + "# changed\n");
   const Outcome report = difftape({"report", "out", "--claims", "mine.yaml"});
   EXPECT_EQ(report.exit, 0) << report.err;
-  EXPECT_THAT(report.out, HasSubstr("1 of them was not stated before the runs"));
+  EXPECT_THAT(report.out, HasSubstr("1 claim was not preregistered"));
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out"}).exit, 0);
   const std::string digest = claims_from_text(kPrimary, "mine.yaml").digest;
   EXPECT_EQ(contents(project / ("out/claims-" + digest + ".yaml")), kPrimary);
 }
 
-TEST_F(SweepWithClaims, says_what_they_can_decide_before_anything_is_trained) {
+TEST_F(SweepWithClaims, prints_their_power_before_training) {
   const Outcome power = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(power.exit, 0) << power.err;
   EXPECT_THAT(power.out, HasSubstr("\nv2_loss  primary"));
@@ -90,7 +90,7 @@ TEST_F(SweepWithClaims, says_what_they_can_decide_before_anything_is_trained) {
   EXPECT_FALSE(std::filesystem::exists(project / "runs"));
 }
 
-TEST_F(SweepWithClaims, refuses_claims_about_arms_and_quantities_that_there_are_not) {
+TEST_F(SweepWithClaims, rejects_claims_about_unknown_arms_and_quantities) {
   std::string text = kPrimary;
   text.replace(text.find("softmax"), 7, "sofmax");
   put(project / "mine.yaml", text);
@@ -107,20 +107,20 @@ TEST_F(SweepWithClaims, refuses_claims_about_arms_and_quantities_that_there_are_
   EXPECT_FALSE(std::filesystem::exists(project / "out"));
 }
 
-TEST_F(SweepWithClaims, refuses_claims_of_other_seeds_and_files_that_there_are_not) {
+TEST_F(SweepWithClaims, rejects_claims_of_other_seeds_and_missing_files) {
   put(project / "mine.yaml", "seeds: [11, 12, 13]\n" + std::string(kPrimary));
   const Outcome seeds = difftape({"sweep", "s.yaml", "--out", "out"});
   EXPECT_EQ(seeds.exit, 78);
   EXPECT_THAT(seeds.err, HasSubstr("s.yaml:4:11: error: sweep.claims: the claims of mine.yaml "
-                                   "count other seeds than this sweep trains"));
+                                   "count none of the seeds that this sweep trains"));
   std::filesystem::remove(project / "mine.yaml");
   const Outcome file = difftape({"sweep", "s.yaml", "--out", "out"});
   EXPECT_EQ(file.exit, 78);
-  EXPECT_THAT(file.err, HasSubstr("s.yaml:4:11: error: sweep.claims: there is no mine.yaml"));
+  EXPECT_THAT(file.err, HasSubstr("s.yaml:4:11: error: sweep.claims: mine.yaml does not exist"));
   EXPECT_FALSE(std::filesystem::exists(project / "out"));
 }
 
-TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
+TEST_F(SweepWithClaims, accepts_arms_of_a_grid_and_of_controls) {
   put(project / "s.yaml",
       "base: tiny.yaml\n"
       "sweep:\n"
@@ -132,7 +132,7 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   EXPECT_EQ(without.exit, 78);
   EXPECT_THAT(without.err,
               AllOf(HasSubstr("'softmax' is not an arm of this sweep (softmax-d_ff24, "),
-                    HasSubstr("where values are swept, an arm is called by them")));
+                    HasSubstr("names of arms include swept values")));
   std::string text = kPrimary;
   text.replace(text.find("diff_v2"), 7, "diff_v2-d_ff24");
   text.replace(text.find("softmax"), 7, "softmax-d_ff32");
@@ -144,7 +144,7 @@ TEST_F(SweepWithClaims, knows_the_arms_of_a_grid_and_the_arms_of_controls) {
   EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
 }
 
-TEST_F(SweepWithClaims, of_other_runs_are_no_claims_of_this_sweep) {
+TEST_F(SweepWithClaims, skips_claims_about_other_sweeps) {
   put(project / "mine.yaml", std::string(kPrimary) + "    where: {optim.lr: 0.5}\n");
   const Outcome none = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(none.exit, 78);
@@ -156,27 +156,29 @@ TEST_F(SweepWithClaims, of_other_runs_are_no_claims_of_this_sweep) {
   put(project / "mine.yaml", std::string(kPrimary) + other + "    where: {optim.lr: 0.5}\n");
   const Outcome one = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(one.exit, 0) << one.err;
-  EXPECT_THAT(one.out,
-              AllOf(HasSubstr("\nv2_loss "), Not(HasSubstr("\nv2_fast ")),
-                    HasSubstr("Of other sweeps, no run here matches their 'where': v2_fast.")));
+  EXPECT_THAT(
+      one.out,
+      AllOf(HasSubstr("\nv2_loss "), Not(HasSubstr("\nv2_fast ")),
+            HasSubstr(
+                "Claims about other sweeps, since no run here matches their 'where': v2_fast.")));
 }
 
-TEST_F(SweepWithClaims, have_the_power_of_the_seeds_that_are_planned) {
+TEST_F(SweepWithClaims, computes_power_for_the_planned_seeds) {
   put(project / "mine.yaml", "seeds: [2, 3, 4, 5, 6]\n" + std::string(kPrimary));
   const Outcome power = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(power.exit, 0) << power.err;
   EXPECT_THAT(power.out, HasSubstr("\nv2_loss  primary       5  0.01"));
 }
 
-TEST_F(SweepWithClaims, refuses_claims_about_arms_of_different_tasks) {
+TEST_F(SweepWithClaims, rejects_claims_about_arms_of_different_tasks) {
   sweep_softmax_and("{model.attention.kind: diff_v2, train.steps: 7}");
   const Outcome outcome = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("claims.v2_loss: diff_v2 and softmax do not compare: "
+  EXPECT_THAT(outcome.err, HasSubstr("claims.v2_loss: diff_v2 and softmax cannot be compared: "
                                      "train.steps is 7 and "));
 }
 
-TEST_F(SweepWithClaims, knows_the_arms_of_both_differences) {
+TEST_F(SweepWithClaims, checks_the_arms_of_both_differences) {
   put(project / "mine.yaml",
       std::string(kPrimary) + "    compared_with: {arm: diff_v2, reference: sofmax}\n");
   const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
@@ -184,12 +186,12 @@ TEST_F(SweepWithClaims, knows_the_arms_of_both_differences) {
   EXPECT_THAT(outcome.err, HasSubstr("'sofmax' is not an arm of this sweep (softmax, diff_v2)"));
 }
 
-TEST_F(SweepWithClaims, writes_their_digest_itself) {
+TEST_F(SweepWithClaims, writes_their_digest) {
   put(project / "s.yaml",
       "base: tiny.yaml\nrun: {claims: abc}\nsweep: {arms: {softmax: {}, diff_v2: {}}}\n");
   const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
   EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("s.yaml:2:7: error: run.claims: a sweep writes it itself; use "
+  EXPECT_THAT(outcome.err, HasSubstr("s.yaml:2:7: error: run.claims: a sweep sets this key; use "
                                      "sweep.claims instead"));
 }
 

@@ -1,4 +1,4 @@
-// Sweeps that find runs which broke off at a bad moment, or which cannot be read.
+// Sweeps with runs that were interrupted at a bad moment or cannot be read.
 #include <csignal>
 
 #include "tests/train/study/sweep/sweep_project.h"
@@ -22,7 +22,7 @@ class Recovery : public test::SweepProject {
       : SweepProject(
             "base: tiny.yaml\n"
             "sweep.arms: {softmax: , diff_v1: {model.attention.kind: diff_v1}}\n") {}
-  /// Of a run only what is there before its first status.json.
+  /// Reduces a run to the files that exist before its first status.json.
   void break_off(const std::string& run) {
     for (const auto& entry : fs::directory_iterator(project / "out" / run)) {
       const std::string name = entry.path().filename();
@@ -36,7 +36,7 @@ class Recovery : public test::SweepProject {
   }
 };
 
-TEST_F(Recovery, a_run_killed_before_its_first_status_begins_again) {
+TEST_F(Recovery, a_run_killed_before_its_first_status_restarts) {
   ASSERT_EQ(sweep().exit, 0);
   const std::string whole = test::measured(project / "out/diff_v1");
   break_off("diff_v1");
@@ -48,7 +48,7 @@ TEST_F(Recovery, a_run_killed_before_its_first_status_begins_again) {
   EXPECT_FALSE(fs::exists(project / "out/diff_v1/status.json.tmp"));
 }
 
-TEST_F(Recovery, so_does_one_that_left_nothing_but_its_lock) {
+TEST_F(Recovery, a_run_that_left_only_its_lock_restarts) {
   fs::create_directories(project / "out/softmax");
   put(project / "out/softmax/lock", "");
   const Outcome outcome = sweep();
@@ -56,7 +56,7 @@ TEST_F(Recovery, so_does_one_that_left_nothing_but_its_lock) {
   EXPECT_EQ(state("softmax"), run::RunState::finished);
 }
 
-TEST_F(Recovery, one_that_is_not_selected_is_left_alone_and_the_others_are_compared) {
+TEST_F(Recovery, a_run_that_is_not_selected_is_not_touched_and_the_others_are_compared) {
   ASSERT_EQ(sweep().exit, 0);
   break_off("diff_v1");
   const Outcome outcome = sweep({"--arms", "softmax"});
@@ -65,7 +65,7 @@ TEST_F(Recovery, one_that_is_not_selected_is_left_alone_and_the_others_are_compa
   EXPECT_TRUE(fs::exists(project / "out/diff_v1/status.json.tmp"));
 }
 
-TEST_F(Recovery, one_that_just_begins_elsewhere_is_not_touched) {
+TEST_F(Recovery, a_run_that_another_process_just_started_is_not_touched) {
   ASSERT_EQ(sweep().exit, 0);
   break_off("diff_v1");
   const system::DirectoryLock held(project / "out/diff_v1");
@@ -75,7 +75,7 @@ TEST_F(Recovery, one_that_just_begins_elsewhere_is_not_touched) {
   EXPECT_TRUE(fs::exists(project / "out/diff_v1/status.json.tmp"));
 }
 
-TEST_F(Recovery, a_status_that_cannot_be_read_fails_one_run_and_not_the_sweep) {
+TEST_F(Recovery, an_unreadable_status_fails_one_run_and_not_the_sweep) {
   ASSERT_EQ(sweep({"--arms", "diff_v1"}).exit, 0);
   put(project / "out/diff_v1/status.json", "{\"state\": \"fin");
   const Outcome outcome = sweep();
@@ -98,7 +98,7 @@ TEST_F(Recovery, metrics_without_a_status_are_not_removed) {
   EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
 }
 
-TEST_F(Recovery, a_report_that_cannot_be_written_is_said_and_is_the_exit_code) {
+TEST_F(Recovery, a_failure_to_write_the_report_sets_the_exit_code) {
   fs::create_directories(project / "out/report.html");
   put(project / "out/report.html/mine", "");
   const Outcome outcome = sweep();
@@ -106,7 +106,7 @@ TEST_F(Recovery, a_report_that_cannot_be_written_is_said_and_is_the_exit_code) {
   EXPECT_THAT(outcome.out, HasSubstr("\nno comparison: cannot write out/report.html"));
 }
 
-TEST(RunStart, is_what_is_there_before_the_first_status_and_nothing_else) {
+TEST(RunStart, consists_of_the_files_before_the_first_status) {
   const test::ScratchDir dir;
   const fs::path run = dir / "run";
   EXPECT_FALSE(run::is_partial_start(run));
@@ -129,7 +129,7 @@ TEST(RunStart, is_what_is_there_before_the_first_status_and_nothing_else) {
   EXPECT_TRUE(fs::is_empty(run));
 }
 
-TEST(Conclude, a_worker_killed_by_the_signal_it_was_sent_was_stopped) {
+TEST(Conclude, a_worker_killed_by_the_signal_of_the_sweep_was_stopped) {
   const test::ScratchDir dir;
   for (const int signal : {SIGINT, SIGTERM}) {
     RunProgress stopped, failed, crashed;

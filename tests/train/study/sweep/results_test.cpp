@@ -1,4 +1,4 @@
-// Committed results: index.csv without the directories of its runs says and saves the same.
+// Committed results: index.csv gives the same verdicts and saves the same training as its runs.
 #include <gmock/gmock.h>
 
 #include "tests/train/run/loop/tiny.h"
@@ -45,7 +45,7 @@ class Results : public testing::Test {
     write("s.yaml", "seeds: [1, 2, 3]");
   }
 
-  /// Two arms, of which one diverges at the largest learning rate.
+  /// Two arms; one of them diverges at the largest learning rate.
   void write(const std::string& name, const std::string& seeds, const std::string& more = "") {
     put(project / name, "base: tiny.yaml\ndata.path: [text.txt]\nsweep:\n  " + seeds +
                             "\n  lr: [1.0e-2, 2.0e-2, 1.0e+9]\n  claims: claims.yaml\n" + more +
@@ -56,13 +56,13 @@ class Results : public testing::Test {
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
     return outcome;
   }
-  /// Copies what one commits of a sweep.
+  /// Copies the files of a sweep that are committed.
   void commit(const std::string& sweep, const std::string& folder) {
     fs::create_directories(project / folder);
     for (const char* file : {"index.csv", "config.csv", "val_groups.csv"})
       fs::copy_file(project / sweep / file, project / folder / file);
   }
-  /// A column of an index, row by row.
+  /// Returns a column of an index.
   std::vector<std::string> column(const std::string& index, const std::string& name) {
     const auto lines = system::read_csv(contents(project / index));
     const auto at = std::ranges::find(lines[0], name) - lines[0].begin();
@@ -75,7 +75,7 @@ class Results : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_also_pooled) {
+TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_even_if_pooled) {
   write("more.yaml", "seeds: [4, 5]");
   difftape({"sweep", "s.yaml", "--out", "a"});
   difftape({"sweep", "more.yaml", "--out", "b"});
@@ -102,7 +102,7 @@ TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_also_pooled)
   EXPECT_THAT(text, AllOf(HasSubstr("5 seeds"), HasSubstr("no run of softmax logged attn/output_"),
                           HasSubstr("5 seeds at own and 2 x own lr (diff_v2 0.01, softmax 0.01)")));
   EXPECT_THAT(contents(project / "report.html"),
-              AllOf(HasSubstr("30 of 30 runs are read from an index.csv, which has no curves"),
+              AllOf(HasSubstr("30 of 30 runs come from index.csv, which has no curves"),
                     Not(HasSubstr("id=\"curves\"")), Not(HasSubstr("id=\"commands\""))));
 }
 
@@ -137,7 +137,7 @@ TEST_F(Results, are_not_trained_again_and_count_in_tables_and_verdicts) {
       << "judged again without data and without training";
 }
 
-TEST_F(Results, of_another_configuration_or_of_other_data_stop_the_sweep) {
+TEST_F(Results, from_another_configuration_or_other_data_stop_the_sweep) {
   difftape({"sweep", "s.yaml", "--out", "a", "--set", "sweep.seeds=[1]"});
   commit("a", "results/a");
   write("s.yaml", "seeds: [1, 2]", "  results: results/a\n");
@@ -151,7 +151,7 @@ TEST_F(Results, of_another_configuration_or_of_other_data_stop_the_sweep) {
   EXPECT_EQ(refused({"--set", "optim.weight_decay=0.5", "--set", "train.steps=61"}, 78),
             "s.yaml:7:12: error: sweep.results: results/a/index.csv has softmax-lr1e-02 of seed 1 "
             "with another configuration: optim.weight_decay is 0.1 there, not 0.5; train.steps is "
-            "60 there, not 61; leave sweep.results out, or give the sweep that configuration\n");
+            "60 there, not 61; remove sweep.results, or use that configuration in the sweep\n");
   const auto digests = column("results/a/index.csv", "config");
   std::string index = contents(project / "results/a/index.csv");
   put(project / "results/a/index.csv", index.replace(index.find(digests[0]), 2, "zz"));
@@ -176,11 +176,12 @@ TEST_F(Results, of_another_configuration_or_of_other_data_stop_the_sweep) {
   put(project / "text.txt", test::tiny_text() + "more");
   EXPECT_THAT(refused({}, 65), AllOf(HasSubstr("results/a/index.csv: softmax-lr1e-02 was trained "
                                                "on data with the digest "),
-                                     HasSubstr(", but must have that of the data here, ")));
+                                     HasSubstr(", but the local data has the digest ")));
   EXPECT_THAT(refused({"--set", "sweep.seeds=[1]"}, 65), HasSubstr("was trained on data with"))
       << "although nothing is left to train";
-  EXPECT_THAT(refused({"--set", "sweep.results=nowhere"}, 78),
-              HasSubstr("sweep.results: there is no nowhere; the path is seen from the working "));
+  EXPECT_THAT(
+      refused({"--set", "sweep.results=nowhere"}, 78),
+      HasSubstr("sweep.results: nowhere does not exist; the path is relative to the working "));
 }
 
 class DryRun : public test::SweepProject {
@@ -195,7 +196,7 @@ class DryRun : public test::SweepProject {
   }
 };
 
-TEST_F(DryRun, says_what_would_be_trained_and_trains_nothing) {
+TEST_F(DryRun, lists_the_runs_to_train_and_trains_nothing) {
   const Outcome outcome = dry_run();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_FALSE(fs::exists(project / "out"));
@@ -210,7 +211,7 @@ TEST_F(DryRun, says_what_would_be_trained_and_trains_nothing) {
       << "no run has told how fast they are";
 }
 
-TEST_F(DryRun, knows_what_is_finished_and_where_the_rest_continues) {
+TEST_F(DryRun, shows_finished_runs_and_the_step_at_which_others_resume) {
   ASSERT_EQ(sweep({"--arms", "softmax"}).exit, 0);
   fs::create_directories(project / "out/diff_v1");
   fs::copy(project / "out/softmax", project / "out/diff_v1", fs::copy_options::recursive);
@@ -225,27 +226,27 @@ TEST_F(DryRun, knows_what_is_finished_and_where_the_rest_continues) {
   std::string status = test::contents(project / "out/diff_v1/status.json");
   status.replace(status.find("\"finished\""), 10, "\"stopped\"");
   status.replace(status.find("\"step\": 12"), 10, "\"step\": 7");
-  put(project / "out/diff_v1/status.json", status);  // what a failed run did after its checkpoint
+  put(project / "out/diff_v1/status.json", status);  // as a run that failed after its checkpoint
   fs::rename(project / "out/diff_v1/checkpoints/step-00000012.h5",
              project / "out/diff_v1/checkpoints/step-00000005.h5");
   put(project / "out/diff_v1/checkpoints/latest", "step-00000005.h5\n");
   const Outcome outcome = dry_run();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(ContainsRegex("softmax .* finished *\n"),
-                                 ContainsRegex("diff_v1 .* [0-9]+s +continues at step 5 *\n"),
+                                 ContainsRegex("diff_v1 .* [0-9]+s +resumes at step 5 *\n"),
                                  ContainsRegex("\n2 runs, 1 to train, 0.0000 PFLOP; about [0-9]+s "
                                                "with --jobs 1, as fast as 1 finished run\n")));
 }
 
-TEST_F(DryRun, refuses_a_directory_that_holds_something_else) {
+TEST_F(DryRun, rejects_a_directory_with_other_contents) {
   fs::create_directories(project / "out/softmax");
   put(project / "out/softmax/thesis.tex", "precious");
   const Outcome outcome = dry_run();
   EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("out/softmax exists and holds something else"));
+  EXPECT_THAT(outcome.err, HasSubstr("out/softmax already exists and contains another run"));
 }
 
-TEST_F(DryRun, jobs_and_arms_that_cannot_be_meant_are_usage_errors) {
+TEST_F(DryRun, invalid_jobs_and_unknown_arms_are_usage_errors) {
   for (const std::string jobs : {"0", "-1", "many", "1025"}) {
     const Outcome outcome = dry_run({"--jobs", jobs});
     EXPECT_EQ(outcome.exit, 64) << jobs;
@@ -258,7 +259,7 @@ TEST_F(DryRun, jobs_and_arms_that_cannot_be_meant_are_usage_errors) {
             "mean 'diff_v1'?\n");
 }
 
-TEST(CommittedResults, are_judged_as_when_they_were_made) {
+TEST(CommittedResults, reproduce_their_committed_verdicts) {
   const fs::path root = DIFFTAPE_TEST_SOURCE_DIR, ladder = root / "results/size_ladder";
   const std::string claims = root / "configs/studies/size_ladder/claims.yaml";
   int parts = 0;

@@ -1,5 +1,4 @@
-// Sweeps on a cluster: a real one of Slurm with two nodes, on this machine
-// (tests/cluster/slurm.sh).
+// Sweeps on a Slurm cluster of two nodes on this machine (tests/cluster/slurm.sh).
 #include "train/study/sweep/sweep.h"
 
 #include <gmock/gmock.h>
@@ -43,14 +42,14 @@ class Slurm : public testing::Test {
                      {.program = DIFFTAPE_TEST_SOURCE_DIR "/tests/cluster/slurm.sh"});
   }
 
-  // CTest takes a failure in SetUpTestSuite for a skipped test.
+  // CTest counts a failure in SetUpTestSuite as a skipped test.
   void SetUp() override {
     if (!dir) GTEST_SKIP() << "Slurm is not installed (packages.txt, test)";
     ASSERT_EQ(started.exit, 0) << started.err;
     sweep(12, 3);
   }
 
-  /// s.yaml: softmax and diff_v2 of so many steps and seeds.
+  /// Writes s.yaml: softmax and diff_v2 with this many steps and seeds.
   void sweep(Index steps, Index seeds) const {
     std::string list;
     for (Index seed = 1; seed <= seeds; ++seed)
@@ -84,7 +83,7 @@ class Slurm : public testing::Test {
            contents(*dir / "slurmctld.log") + contents(*dir / "slurmd-n1.log") +
            contents(*dir / "slurmd-n2.log");
   }
-  /// The last step of a run that is done.
+  /// Returns the last step that a run has done.
   Index steps_of(const std::string& run) const {
     std::error_code ignored;
     if (!std::filesystem::exists(project / ("out/" + run + "/checkpoints/latest"), ignored))
@@ -108,10 +107,10 @@ class Slurm : public testing::Test {
 std::unique_ptr<test::ScratchDir> Slurm::dir;
 Outcome Slurm::started;
 
-TEST_F(Slurm, trains_all_runs_and_compares_them_with_the_bits_of_one_machine) {
+TEST_F(Slurm, trains_and_compares_all_runs_bitwise_as_one_machine_does) {
   const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("6 runs are submitted as job array"));
+  EXPECT_THAT(outcome.out, HasSubstr("submitted 6 runs as job array"));
   EXPECT_TRUE(becomes_true([&] { return queue_is_empty(); }));
   EXPECT_TRUE(std::filesystem::exists(project / "out/report.html"))
       << contents(project / "out/slurm/compare.log");
@@ -121,7 +120,7 @@ TEST_F(Slurm, trains_all_runs_and_compares_them_with_the_bits_of_one_machine) {
               HasSubstr("nothing to submit"));
 }
 
-TEST_F(Slurm, a_preempted_run_saves_itself_and_goes_on) {
+TEST_F(Slurm, a_preempted_run_saves_its_state_and_resumes) {
   sweep(3000, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0; }));
@@ -134,7 +133,7 @@ TEST_F(Slurm, a_preempted_run_saves_itself_and_goes_on) {
   expect_the_bits_of_one_machine();
 }
 
-TEST_F(Slurm, a_node_that_fails_loses_nothing) {
+TEST_F(Slurm, a_failed_node_loses_nothing) {
   sweep(3000, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
@@ -147,7 +146,7 @@ TEST_F(Slurm, a_node_that_fails_loses_nothing) {
   expect_the_bits_of_one_machine();
 }
 
-TEST_F(Slurm, is_not_asked_for_the_same_runs_twice) {
+TEST_F(Slurm, does_not_get_the_same_runs_twice) {
   sweep(100000, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   const Outcome again = difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"});
@@ -158,20 +157,20 @@ TEST_F(Slurm, is_not_asked_for_the_same_runs_twice) {
   EXPECT_TRUE(becomes_true([&] { return queue_is_empty(); }));
 }
 
-TEST_F(Slurm, that_refuses_leaves_everything_as_it_was) {
+TEST_F(Slurm, that_rejects_the_jobs_changes_nothing) {
   const Outcome partition = difftape(
       {"sweep", "s.yaml", "--out", "out", "--submit", "slurm", "--sbatch=--partition=none"});
   EXPECT_EQ(partition.exit, 74);
-  EXPECT_THAT(partition.err, HasSubstr("Slurm refuses the jobs: "));
+  EXPECT_THAT(partition.err, HasSubstr("Slurm rejected the jobs: "));
   EXPECT_FALSE(std::filesystem::exists(project / "out/slurm/jobs"));
 }
 
-TEST(Clusters, that_nobody_knows_and_runs_that_there_are_not_are_refused) {
+TEST(Clusters, unknown_clusters_and_runs_are_rejected) {
   const test::TinyProject project;
   test::put(project / "s.yaml", "base: tiny.yaml\nsweep: {seeds: [1, 2]}\n");
   const Outcome other = project.difftape({"sweep", "s.yaml", "--submit", "pbs"});
   EXPECT_EQ(other.exit, 64);
-  EXPECT_THAT(other.err, HasSubstr("the only cluster known is slurm"));
+  EXPECT_THAT(other.err, HasSubstr("must be slurm, the only supported cluster"));
   const Outcome run = project.difftape({"sweep", "s.yaml", "--run", "s-seed3"});
   EXPECT_EQ(run.exit, 64);
   EXPECT_THAT(run.err, HasSubstr("has no such run"));
@@ -179,7 +178,7 @@ TEST(Clusters, that_nobody_knows_and_runs_that_there_are_not_are_refused) {
   EXPECT_EQ(both.exit, 64);
 }
 
-TEST(Clusters, get_a_script_that_a_shell_reads_as_it_was_meant) {
+TEST(Clusters, get_a_script_with_correct_shell_quoting) {
   const std::string script =
       slurm_script({"a", "it's"}, {{"/bin/difftape", "sweep", "my sweep.yaml"}, {}, nullptr});
   EXPECT_THAT(script, HasSubstr("runs=(\n  'a'\n  'it'\\''s'\n)"));

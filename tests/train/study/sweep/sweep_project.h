@@ -1,5 +1,5 @@
 #pragma once
-// A tiny project with a sweep file s.yaml, trained into out/.
+// A tiny project with a sweep file s.yaml that writes to out/.
 
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ class SweepProject : public testing::Test {
  protected:
   explicit SweepProject(const std::string& sweep_yaml) { put(project / "s.yaml", sweep_yaml); }
 
-  /// Runs that take long enough to be interrupted.
+  /// Makes the runs long enough to be interrupted.
   void make_long() {
     project.config.train.steps = 600;
     project.config.train.eval_interval = 1;

@@ -21,7 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Two arms on tiny.yaml and a third, the baseline, that tests may change.
+/// A sweep of two arms of tiny.yaml and a third one, the baseline, that tests may change.
 std::string with_last_arm(const std::string& yaml) {
   return "base: tiny.yaml\n"
          "sweep:\n"
@@ -38,7 +38,7 @@ class Sweep : public test::SweepProject {
   Sweep() : SweepProject(with_last_arm("softmax: {model.attention.kind: softmax}")) {}
 };
 
-TEST_F(Sweep, trains_every_arm_prints_the_table_and_writes_the_report_baseline_first) {
+TEST_F(Sweep, trains_every_arm_and_reports_the_baseline_first) {
   const Outcome outcome = sweep();
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   for (const std::string arm : {"softmax", "diff_v1", "diff_v2"}) {
@@ -58,7 +58,7 @@ TEST_F(Sweep, trains_every_arm_prints_the_table_and_writes_the_report_baseline_f
   EXPECT_THAT(page, AllOf(Not(HasSubstr("src=\"http")), Not(HasSubstr("href=\"http"))));
 }
 
-TEST_F(Sweep, an_arm_is_the_run_that_train_makes_of_it) {
+TEST_F(Sweep, an_arm_equals_the_run_that_train_writes) {
   ASSERT_EQ(sweep().exit, 0);
   for (const std::string arm : {"softmax", "diff_v1", "diff_v2"}) {
     project.config.model.attention.kind = arm;
@@ -67,7 +67,7 @@ TEST_F(Sweep, an_arm_is_the_run_that_train_makes_of_it) {
   }
 }
 
-TEST_F(Sweep, again_says_already_trained_and_changes_no_run) {
+TEST_F(Sweep, repeated_keeps_complete_runs_unchanged) {
   const Outcome first = sweep();
   ASSERT_EQ(first.exit, 0);
   EXPECT_THAT(first.out, testing::StartsWith("0 of 3 runs are already trained\n"));
@@ -91,7 +91,7 @@ TEST_F(Sweep, again_says_already_trained_and_changes_no_run) {
   EXPECT_EQ(state_of_arms(), before);
 }
 
-TEST_F(Sweep, knows_its_arms_where_they_were_moved_to) {
+TEST_F(Sweep, recognizes_its_arms_after_they_were_moved) {
   ASSERT_EQ(sweep().exit, 0);
   fs::rename(project / "out", project / "moved");
   const Outcome again = project.difftape({"sweep", "s.yaml", "--out", "moved"});
@@ -99,7 +99,7 @@ TEST_F(Sweep, knows_its_arms_where_they_were_moved_to) {
   EXPECT_THAT(again.out, HasSubstr("3 of 3 runs are already trained\n"));
 }
 
-TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
+TEST_F(Sweep, interrupted_in_an_arm_resumes_there) {
   make_long();
   for (const int signal : {SIGINT, SIGTERM}) {
     fs::remove_all(project / "out");
@@ -109,10 +109,10 @@ TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.exit, 128 + signal);
     EXPECT_EQ(outcome.err, "");
-    EXPECT_THAT(outcome.out, AllOf(HasSubstr("\ndiff_v2: stopped at step "),
-                                   HasSubstr("\n1/3 done  1 queued  1 stopped"),
-                                   testing::EndsWith("\nsweep stopped; the same command continues "
-                                                     "it\n")));
+    EXPECT_THAT(outcome.out,
+                AllOf(HasSubstr("\ndiff_v2: stopped at step "),
+                      HasSubstr("\n1/3 done  1 queued  1 stopped"),
+                      testing::EndsWith("\nsweep stopped; run the same command to resume it\n")));
     EXPECT_EQ(state("diff_v1"), run::RunState::finished);
     EXPECT_EQ(state("diff_v2"), run::RunState::stopped);
     EXPECT_FALSE(exists("out/softmax")) << "nothing is begun after an interrupt";
@@ -121,7 +121,7 @@ TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
   const Outcome resumed = sweep();
   ASSERT_EQ(resumed.exit, 0) << resumed.err;
   EXPECT_THAT(resumed.out, AllOf(testing::StartsWith("1 of 3 runs are already trained\ndiff_v2: "
-                                                     "continues at step "),
+                                                     "resumes at step "),
                                  HasSubstr("softmax: started\n")));
   EXPECT_TRUE(exists("out/report.html"));
   for (const std::string arm : {"diff_v2", "softmax"}) {
@@ -131,7 +131,7 @@ TEST_F(Sweep, interrupted_in_an_arm_stops_and_continues_there) {
   }
 }
 
-TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
+TEST_F(Sweep, interrupted_before_it_starts_trains_nothing) {
   SweepConfig config = load_sweep(project / "s.yaml", {}, project / "out");
   const system::StopRequest terminal;
   std::raise(SIGTERM);
@@ -140,7 +140,7 @@ TEST_F(Sweep, interrupted_before_it_begins_trains_nothing) {
   EXPECT_FALSE(exists("out/diff_v1"));
 }
 
-TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_go_on) {
+TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_continue) {
   put(project / "s.yaml",
       with_last_arm("softmax: {optim: {lr: 1.0e30, max_grad_norm: 0, warmup_steps: 0}}"));
   const Outcome outcome = sweep();
@@ -154,7 +154,7 @@ TEST_F(Sweep, a_diverged_arm_is_a_result_and_the_others_go_on) {
   EXPECT_THAT(again.out, HasSubstr("3 of 3 runs are already trained\n"));
 }
 
-TEST_F(Sweep, an_arm_that_fails_is_reported_and_the_others_go_on) {
+TEST_F(Sweep, a_failed_arm_is_reported_and_the_others_continue) {
   put(project / "s.yaml",
       "base: tiny.yaml\nsweep.arms:\n  lost: {data.path: [gone.txt]}\n  softmax: {}\n");
   const std::string gone = (project / "gone.txt").string() + ": no such file\nin data.path\n";
@@ -163,36 +163,38 @@ TEST_F(Sweep, an_arm_that_fails_is_reported_and_the_others_go_on) {
   EXPECT_THAT(
       outcome.out,
       AllOf(HasSubstr("lost: failed: " + gone),
-            testing::EndsWith("\nnot completed; the same command tries again:\n  lost: " + gone)));
+            testing::EndsWith("\nnot completed; run the same command to retry:\n  lost: " + gone)));
   EXPECT_FALSE(exists("out/lost"));
   EXPECT_EQ(state("softmax"), run::RunState::finished);
   EXPECT_TRUE(exists("out/report.html"));
 }
 
-TEST_F(Sweep, an_arm_directory_with_something_else_stops_it_before_anything_is_trained) {
+TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {
   fs::create_directories(project / "out/softmax");
   put(project / "out/softmax/thesis.tex", "precious");
   const Outcome outcome = sweep();
   EXPECT_EQ(outcome.exit, 74);
-  EXPECT_EQ(outcome.err,
-            "difftape: out/softmax exists and holds something else than this arm: cannot read "
-            "out/softmax/config.yaml: No such file or directory; nothing is overwritten: remove "
-            "it, or choose another directory with --out\n");
+  EXPECT_EQ(
+      outcome.err,
+      "difftape: out/softmax already exists and contains another run than this arm: cannot read "
+      "out/softmax/config.yaml: No such file or directory; nothing is overwritten: remove "
+      "it, or choose another directory with --out\n");
   EXPECT_FALSE(exists("out/diff_v1"));
   EXPECT_EQ(contents(project / "out/softmax/thesis.tex"), "precious");
 }
 
-TEST_F(Sweep, arms_of_another_configuration_are_never_mixed_in) {
+TEST_F(Sweep, runs_of_another_configuration_are_rejected) {
   ASSERT_EQ(sweep().exit, 0);
   const std::string before = contents(project / "out/diff_v1/metrics.jsonl");
   const Outcome outcome = sweep({"--set", "optim.lr=0.5"});
   EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("out/diff_v1 exists and holds something else than this arm: "
-                                     "optim.lr is 0.01 there, not 0.5; nothing"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("out/diff_v1 already exists and contains another run than this arm: "
+                        "optim.lr is 0.01 there, not 0.5; nothing"));
   EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
 }
 
-TEST_F(Sweep, killed_itself_tells_its_workers_to_save_their_state) {
+TEST_F(Sweep, when_killed_makes_its_workers_save_their_state) {
   make_long();
   {
     Process process({"sweep", "s.yaml", "--out", "out"}, project.here());
@@ -203,12 +205,12 @@ TEST_F(Sweep, killed_itself_tells_its_workers_to_save_their_state) {
   test::becomes_true([&] { return state("diff_v1") != run::RunState::running; });
   EXPECT_EQ(state("diff_v1"), run::RunState::stopped);
   EXPECT_TRUE(exists("out/diff_v1/checkpoints/latest"));
-  while (exists("out") && sweep().exit == 74) {  // until the worker has let go of its directory
+  while (exists("out") && sweep().exit == 74) {  // until the worker has released its directory
   }
   EXPECT_TRUE(exists("out/report.html"));
 }
 
-TEST_F(Sweep, a_second_sweep_at_the_same_time_is_refused) {
+TEST_F(Sweep, a_second_sweep_at_the_same_time_is_rejected) {
   make_long();
   Process process({"sweep", "s.yaml", "--out", "out"}, project.here());
   wait_for("diff_v1");
@@ -221,7 +223,7 @@ TEST_F(Sweep, a_second_sweep_at_the_same_time_is_refused) {
   process.wait();
 }
 
-TEST_F(Sweep, out_that_is_a_file_is_refused_and_stays) {
+TEST_F(Sweep, rejects_out_that_is_a_file_and_keeps_the_file) {
   const std::string text = contents(project / "text.txt");
   const Outcome outcome = project.difftape({"sweep", "s.yaml", "--out", "text.txt"});
   EXPECT_EQ(outcome.exit, 74);
@@ -230,7 +232,7 @@ TEST_F(Sweep, out_that_is_a_file_is_refused_and_stays) {
 }
 
 using SweepByMpirun = test::Mpirun;
-TEST_F(SweepByMpirun, is_refused_since_each_process_would_train_the_same_runs) {
+TEST_F(SweepByMpirun, is_rejected_because_each_process_would_train_the_same_runs) {
   test::put(project / "s.yaml", "base: tiny.yaml\nsweep.seeds: [1, 2]\n");
   const Outcome outcome = together(2, {"sweep", "s.yaml", "--out", "out"});
   EXPECT_EQ(outcome.exit, 64);

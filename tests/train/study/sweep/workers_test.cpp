@@ -1,4 +1,4 @@
-// Several worker processes: what they compute, how they end, and what the index says of them.
+// Several worker processes: their results, how they end, and their rows in the index.
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -39,7 +39,7 @@ class Workers : public test::SweepProject {
 
   Workers() : SweepProject(kSweep) {}
 
-  /// The cells of index.csv, row by row.
+  /// Returns the cells of index.csv by rows.
   std::vector<std::map<std::string, std::string>> index() {
     const auto lines = system::read_csv(contents(project / "out/index.csv"));
     std::vector<std::map<std::string, std::string>> rows(lines.size() - 1);
@@ -51,7 +51,7 @@ class Workers : public test::SweepProject {
   }
 };
 
-TEST_F(Workers, two_at_a_time_train_bitwise_what_one_after_another_trains) {
+TEST_F(Workers, in_parallel_train_bitwise_the_same_as_in_sequence) {
   ASSERT_EQ(sweep({"--jobs", "1"}).exit, 0);
   fs::rename(project / "out", project / "one");
   const Outcome outcome = sweep({"--jobs", "2"});
@@ -75,7 +75,7 @@ TEST_F(Workers, env_json_names_the_arm_and_the_command_of_the_sweep) {
   EXPECT_EQ(env["machine"]["threads"], 1);
 }
 
-TEST_F(Workers, the_index_has_a_row_a_run_in_the_order_of_the_sweep_with_exact_numbers) {
+TEST_F(Workers, fill_the_index_with_one_exact_row_per_run_in_the_order_of_the_sweep) {
   const Outcome outcome = sweep({"--jobs", "2"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   const auto rows = index();
@@ -108,7 +108,7 @@ TEST_F(Workers, the_index_has_a_row_a_run_in_the_order_of_the_sweep_with_exact_n
   }
 }
 
-TEST_F(Workers, a_part_of_a_sweep_leaves_the_index_of_the_whole) {
+TEST_F(Workers, of_a_partial_sweep_keep_the_rows_of_all_runs) {
   ASSERT_EQ(sweep({"--arms", "diff_v2", "--jobs", "2"}).exit, 0);
   for (auto row : index()) {
     const bool trained = row["arm"] == "diff_v2";
@@ -123,7 +123,7 @@ TEST_F(Workers, a_part_of_a_sweep_leaves_the_index_of_the_whole) {
   for (auto row : index()) EXPECT_EQ(row["state"], "finished");
 }
 
-TEST_F(Workers, one_that_is_killed_is_reported_and_continued_the_next_time) {
+TEST_F(Workers, a_killed_one_is_reported_and_its_run_resumes_next_time) {
   make_long();
   std::string killed;
   {
@@ -139,7 +139,7 @@ TEST_F(Workers, one_that_is_killed_is_reported_and_continued_the_next_time) {
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.exit, 75) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("failed: killed by signal 9\n"));
-    const size_t named = outcome.out.find("tries again:\n  ") + 15;
+    const size_t named = outcome.out.find("to retry:\n  ") + 12;
     killed = outcome.out.substr(named, outcome.out.find(':', named) - named);
   }
   int failed = 0;
@@ -151,11 +151,11 @@ TEST_F(Workers, one_that_is_killed_is_reported_and_continued_the_next_time) {
   const Outcome again = sweep({"--jobs", "1", "--set", "sweep.seeds=[1]"});
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_THAT(again.out, AllOf(testing::StartsWith("3 of 4 runs are already trained\n" + killed +
-                                                   ": continues at step 0\n")));
+                                                   ": resumes at step 0\n")));
   for (auto row : index()) EXPECT_EQ(row["state"], "finished");
 }
 
-TEST_F(Workers, told_to_stop_all_save_their_state_and_continue_bitwise) {
+TEST_F(Workers, when_stopped_save_their_state_and_resume_bitwise) {
   make_long();
   {
     Process process({"sweep", "s.yaml", "--out", "out", "--jobs", "2"}, project.here());
@@ -176,7 +176,7 @@ TEST_F(Workers, told_to_stop_all_save_their_state_and_continue_bitwise) {
   EXPECT_EQ(measured(project / "parts" / kRuns[0]), measured(project / "out" / kRuns[0]));
 }
 
-TEST_F(Workers, a_disk_that_is_full_for_one_arm_does_not_stop_the_others) {
+TEST_F(Workers, a_full_disk_for_one_arm_does_not_stop_the_others) {
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   test::Conditions conditions;
   conditions.largest_file = test::last_checkpoint(project / "whole").size() + 20000;
@@ -192,22 +192,23 @@ TEST_F(Workers, a_disk_that_is_full_for_one_arm_does_not_stop_the_others) {
   EXPECT_EQ(rows[2]["state"], "finished");
 }
 
-TEST_F(Workers, an_index_that_no_sweep_wrote_stays) {
+TEST_F(Workers, keep_an_index_that_no_sweep_wrote) {
   fs::create_directories(project / "out");
   put(project / "out/index.csv", "my,notes\n");
   const Outcome outcome = sweep({});
   EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("out/index.csv exists and is not an index of a sweep"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("out/index.csv already exists and is not the index of a sweep"));
   EXPECT_EQ(contents(project / "out/index.csv"), "my,notes\n");
 }
 
-TEST_F(Workers, a_text_that_is_no_job_is_bad_data) {
+TEST_F(Workers, reject_input_that_is_not_a_job) {
   const Outcome outcome = project.difftape({"worker"});
   EXPECT_EQ(outcome.exit, 65);
-  EXPECT_THAT(outcome.err, HasSubstr("not a text between a sweep and its workers"));
+  EXPECT_THAT(outcome.err, HasSubstr("standard input is not a job of a sweep"));
 }
 
-TEST(Layout, gives_each_worker_cores_of_its_own_as_evenly_as_possible) {
+TEST(Layout, splits_the_cores_among_workers_as_evenly_as_possible) {
   const Layout two = make_layout(2, {0, 2, 4, 6, 8}, 64);
   EXPECT_EQ(two.cores, (std::vector<std::vector<int>>{{0, 2}, {4, 6, 8}}));
   EXPECT_EQ(two.threads, (std::vector<int>{2, 3}));
@@ -217,7 +218,7 @@ TEST(Layout, gives_each_worker_cores_of_its_own_as_evenly_as_possible) {
   EXPECT_EQ(make_layout(1, {0, 1, 2, 3}, 2).threads, std::vector<int>{2});
 }
 
-TEST(Layout, is_one_worker_a_core_as_far_as_there_are_runs_unless_it_is_told) {
+TEST(Layout, has_one_worker_per_core_or_run_by_default) {
   const run::Config config;
   const std::vector<const run::Config*> three(3, &config);
   const auto jobs = [&](std::size_t left, int wanted) {

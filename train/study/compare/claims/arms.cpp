@@ -19,8 +19,8 @@ namespace difftape::study {
 namespace {
 
 constexpr std::string_view kAttention = "model.attention.";
-/// How near, relatively, optim.lr must be to a multiple of lr_star: a sweep takes it as it is
-/// written, and multiplies it.
+/// Relative tolerance between optim.lr and a multiple of lr_star; a sweep multiplies lr_star as it
+/// is written.
 constexpr double kSameRate = 1e-6;
 
 std::vector<ArmRuns> arms_in(const Regime& where, std::span<const RunRecord* const> runs) {
@@ -34,8 +34,8 @@ std::vector<ArmRuns> arms_in(const Regime& where, std::span<const RunRecord* con
   return arms;
 }
 
-/// The attention of an arm that is called by it, in a model that is otherwise as `run`: what no
-/// kind decides and the claim does not say is as there.
+/// Returns the attention that a claims file describes. Fields that neither the kind nor the file
+/// sets are taken from `run`.
 AttentionConfig wanted_attention(const run::YamlNode& said, const RunRecord& run) {
   run::ConfigErrors errors;
   run::Assignments given(errors);
@@ -56,7 +56,7 @@ bool has_attention(const ArmRuns& arm, const run::YamlNode& said) {
   return run.attention && fields_of(*run.attention) == fields_of(wanted_attention(said, run));
 }
 
-/// What a name of the file says of an arm's attention; null if it is the arm's own name.
+/// Returns the attention that a name of the file describes; null if the name is a run.arm.
 const run::YamlNode* attention_of(const std::string& name, const ClaimsFile& file) {
   const auto found = std::ranges::find(file.arms, name, &ArmName::name);
   return found != file.arms.end() && found->attention ? &*found->attention : nullptr;
@@ -71,7 +71,7 @@ std::string none_called(const std::string& name, const run::YamlNode* attention,
     if (!arm.runs.front()->attention) unknown.push_back(arm.name);
   }
   if (attention == nullptr) {
-    return fmt::format("no arm is called {}{}; there are {}", name,
+    return fmt::format("no arm is named {}{}; the arms are {}", name,
                        system::did_you_mean(name, names), fmt::join(names, ", "));
   }
   const auto said =
@@ -81,23 +81,23 @@ std::string none_called(const std::string& name, const run::YamlNode* attention,
                      fmt::join(unknown, ", "));
 }
 
-/// A key in which the arms differ, besides what makes a kind of attention; empty if there is none.
+/// Returns a key in which the arms differ apart from fields of the attention kind, or nothing.
 std::string other_difference(const ArmRuns& a, const ArmRuns& b) {
   const RunRecord &first = *a.runs.front(), &second = *b.runs.front();
   for (const std::string& key : differing_keys(first, second)) {
     if (run::has_flag(key, run::kOfArm) && !run::has_flag(key, run::kOfAttention)) return key;
   }
-  run::Config plain_a, plain_b;  // what no kind decides
+  run::Config plain_a, plain_b;  // the fields that no kind decides
   plain_a.model.attention = plain_kind("softmax", *first.attention);
   plain_b.model.attention = plain_kind("softmax", *second.attention);
   const auto found = run::differences(plain_a, plain_b);
   return found.empty() ? "" : found.front().key;
 }
 
-/// The runs at the multiples of the arm's own rate that the claim names.
+/// Selects the runs at the multiples of the arm's own rate that the claim names.
 Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& file) {
   if (!file.own_rates) {
-    throw NoNumbers("{} is not there yet: no arm has a learning rate of its own",
+    throw NoNumbers("{} does not exist yet, so no arm has its own learning rate",
                     file.learning_rates);
   }
   Selected selected{{arm.name, {}}};
@@ -114,7 +114,7 @@ Selected at_own_rates(const ArmRuns& arm, const Claim& claim, const ClaimsFile& 
   for (const double factor : claim.own_lr) {
     if (std::ranges::find(selected.rates, factor) != selected.rates.end()) continue;
     throw NoNumbers(
-        "no run of {} at lr {:g}, {:g} times its own, with a seed that did not choose it", arm.name,
+        "no run of {} has lr {:g}, {:g} times its own, and a seed that did not choose it", arm.name,
         selected.own * factor, factor);
   }
   return selected;
@@ -167,7 +167,8 @@ void require_one_population(const ArmRuns& arm) {
     std::vector<std::string> keys = differing_keys(first, *run);
     std::erase_if(keys, [](const auto& key) { return !run::has_flag(key, run::kOfArm); });
     if (keys.empty() && task_difference(first, *run).empty()) continue;
-    throw NoNumbers("runs of {} differ in {}: {} and {}; let 'where' say which are meant", arm.name,
+    throw NoNumbers("runs of {} differ in {}: {} and {}; select some of them with 'where'",
+                    arm.name,
                     keys.empty() ? "their data" : fmt::format("{}", fmt::join(keys, ", ")),
                     first.dir.string(), run->dir.string());
   }

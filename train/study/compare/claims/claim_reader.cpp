@@ -20,7 +20,8 @@ using run::ConfigErrors;
 using run::YamlNode;
 using system::read_number;
 
-constexpr const char* kNeedsFactor = "expected a factor above 0: this metric is compared by ratios";
+constexpr const char* kNeedsFactor =
+    "expected a factor above 0, since this metric is compared by ratio";
 
 Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
   const std::vector<std::string> known = mapped(run::fields(), &run::Field::key);
@@ -36,7 +37,7 @@ Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& 
   return regime;
 }
 
-/// "own" or "4 x own", as a factor.
+/// Reads "own" or "4 x own" as a factor.
 std::optional<double> own_factor(std::string_view text) {
   constexpr std::string_view kOwn = "own", kTimes = " x own";
   if (text == kOwn) return 1;
@@ -106,10 +107,10 @@ class ClaimReader {
       }
     }
     if (!pair.arm.empty() && pair.arm == pair.reference)
-      map_.wrong("compared_with", "names one arm twice");
+      map_.wrong("compared_with", "arm and reference are equal, but must differ");
     const bool same = pair.arm == claim_.arm && pair.reference == claim_.reference;
     if (!pair.arm.empty() && same && pair.where == claim_.where)
-      map_.wrong("compared_with", "names the two arms of the claim itself");
+      map_.wrong("compared_with", "equals the claim's own difference; change an arm or 'where'");
     claim_.compared_with = std::move(pair);
   }
 
@@ -117,8 +118,7 @@ class ClaimReader {
     for (const auto& [key, over] :
          {std::pair("mean_over", Over::mean), {"slope_over", Over::slope}}) {
       if (!map_.find(key)) continue;
-      if (claim_.over != Over::no_sizes)
-        map_.wrong(key, "stands instead of mean_over; keep one of them");
+      if (claim_.over != Over::no_sizes) map_.wrong(key, "excludes mean_over; keep one of them");
       static_cast<void>(map_.get<std::string>(key, "", run::choices({"parameters"})));
       claim_.over = over;
     }
@@ -141,9 +141,9 @@ class ClaimReader {
       claim_.seeds_of_size[size.value_or(0)] = read_seeds(list, sizes, key.text);
     }
     if (claim_.over == Over::no_sizes) {
-      map_.wrong("seeds", "names seeds by size, which needs mean_over or slope_over");
+      map_.wrong("seeds", "seeds per size need mean_over or slope_over; add one of them");
     } else if (claim_.seeds_of_size.size() < 2) {
-      map_.wrong("seeds", "names one size, but must name two or more to compare over sizes");
+      map_.wrong("seeds", "has one size, but must have at least two to compare over sizes");
     }
   }
 
@@ -158,11 +158,11 @@ class ClaimReader {
     }
     std::ranges::sort(claim_.own_lr);
     if (std::ranges::adjacent_find(claim_.own_lr) != claim_.own_lr.end())
-      map_.wrong("lr", "names a learning rate twice");
+      map_.wrong("lr", "has a learning rate twice; remove one");
     if (file_.learning_rates.empty())
-      map_.wrong("lr", "needs 'learning_rates' at the top of the file: where lr_star stands");
+      map_.wrong("lr", "needs the file of lr_star; name it in 'learning_rates' at the top");
     if (std::ranges::any_of(claim_.where, [](const auto& e) { return e.first == "optim.lr"; }))
-      map_.wrong("lr", "stands instead of optim.lr in 'where'; keep one of them");
+      map_.wrong("lr", "excludes optim.lr in 'where'; keep one of them");
   }
 
   void take_margin() {
@@ -180,12 +180,11 @@ class ClaimReader {
     const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
     claim_.value = map_.get("value", kNone);
     if (map_.find("value")) {
-      if (map_.find("reference"))
-        map_.wrong("value", "stands instead of 'reference'; keep one of them");
+      if (map_.find("reference")) map_.wrong("value", "excludes 'reference'; keep one of them");
       if (claim_.compared_with)
-        map_.wrong("compared_with", "needs 'reference', not 'value': it compares two differences");
+        map_.wrong("compared_with", "compares two differences and needs 'reference', not 'value'");
       if (claim_.over != Over::no_sizes)
-        map_.wrong("value", "is one number for all sizes; compare with a 'reference' instead");
+        map_.wrong("value", "is the same for all sizes; compare with a 'reference' instead");
       if (!is_number(claim_.value)) map_.wrong("value", kNeedsFactor);
     }
     const auto published = map_.get<std::vector<double>>("published", {});
@@ -209,9 +208,9 @@ class ClaimReader {
       Control control{arm(map, "arm"), map.metric("metric")};
       control.from = map.get("from", control.from);
       control.to = map.get("to", control.to);
-      if (!(control.from <= control.to)) map.wrong("from", "is above 'to'");
+      if (!(control.from <= control.to)) map.wrong("from", "is above 'to', but must not be");
       if (control.metric && control.metric->is_of_seed())
-        map.wrong("metric", "is one of all learning rates; a control needs one of a run");
+        map.wrong("metric", "spans all learning rates; a control needs a metric of one run");
       claim_.controls.push_back(control);
     }
   }
@@ -236,9 +235,9 @@ YamlMap::YamlMap(const YamlNode& node, std::string name, const std::vector<std::
       errors.add(key.location,
                  fmt::format("unknown key '{}'{}; {}", dotted(key.text),
                              system::did_you_mean(key.text, known),
-                             known.size() > kListed
-                                 ? "'difftape config keys' lists all keys"
-                                 : fmt::format("{} has {}", name_, fmt::join(known, ", "))));
+                             known.size() > kListed ? "'difftape config keys' lists all keys"
+                                                    : fmt::format("the keys of {} are {}", name_,
+                                                                  fmt::join(known, ", "))));
     } else if (!seen.insert(key.text).second) {
       errors.add(key.location, fmt::format("duplicate key '{}'", dotted(key.text)));
     }
@@ -262,7 +261,7 @@ const Quantity* YamlMap::metric(const std::string& key) const {
   const Quantity* found = find_quantity(name);
   if (found == nullptr) {
     const auto all = mapped(quantities(), [](auto& each) { return std::string(each.name); });
-    wrong(key, fmt::format("no metric is called '{}'{}; there are {}", name,
+    wrong(key, fmt::format("no metric is named '{}'{}; the metrics are {}", name,
                            system::did_you_mean(name, all), fmt::join(all, ", ")));
   }
   return found;
@@ -278,7 +277,7 @@ void YamlMap::wrong(const std::string& key, const std::string& what) const {
 }
 
 Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& key) {
-  constexpr std::uint64_t kMost = 10000;  // of a range
+  constexpr std::uint64_t kMost = 10000;  // seeds in a range
   Seeds seeds;
   if (list.kind != YamlNode::Kind::list || list.items.empty())
     map.wrong(key, fmt::format("expected a list of seeds, got {}", list.describe()));
@@ -294,7 +293,7 @@ Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& ke
     for (std::uint64_t seed = *first; seed <= *last; ++seed) seeds.push_back(seed);
   }
   if (std::set(seeds.begin(), seeds.end()).size() < seeds.size())
-    map.wrong(key, "names a seed twice");
+    map.wrong(key, "has a seed twice; remove one");
   return seeds;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// Maps of a claims file, each key of which is known, and one claim of it, read strictly. The format
-// stands at the head of claims_file.h.
+// Reads a claims file strictly: unknown keys are errors. claims_file.h describes the format.
 
 #include <string>
 #include <utility>
@@ -14,16 +13,16 @@
 
 namespace difftape::study {
 
-/// A map of the file. What is wrong with it is reported with its place.
+/// A map of the file. Errors are reported with their location.
 class YamlMap {
  public:
-  /// `name` is what messages call it, "claims.v2_loss"; no `known` keys: any.
+  /// `name` is its name in messages, "claims.v2_loss". Empty `known` allows any key.
   YamlMap(const run::YamlNode& node, std::string name, const std::vector<std::string>& known,
           run::ConfigErrors& errors);
 
   bool is_map() const { return node_->kind == run::YamlNode::Kind::map; }
   const run::YamlNode* find(const std::string& key) const;
-  /// The value of a key; `fallback` if it is not there or was wrong, which is then an error.
+  /// Returns the value of a key, or `fallback` if it is missing or, after reporting it, invalid.
   template <class T>
   T get(const std::string& key, T fallback, run::Constraint constraint = {}) const {
     const run::YamlNode* node = find(key);
@@ -49,7 +48,7 @@ class YamlMap {
   run::ConfigErrors* errors_;
 };
 
-/// Seeds, as integers or as ranges "11..18". Reports anything else, and a seed that is named twice.
+/// Reads seeds, as integers or as ranges "11..18". Reports anything else, and duplicate seeds.
 Seeds read_seeds(const run::YamlNode& list, const YamlMap& map, const std::string& key);
 
 Claim read_claim(const std::string& id, const run::YamlNode& node, const ClaimsFile& file,

@@ -48,7 +48,7 @@ std::vector<ArmName> read_arms(const YamlNode& node, ConfigErrors& errors) {
   return arms;
 }
 
-/// The metric that a margin is of, whether of its differences or of their slope.
+/// Returns the metric of a margin, which applies to differences or to their slope.
 const Quantity* metric_of_margin(const std::string& name) {
   if (!name.ends_with(kPerDecade)) return find_quantity(name);
   return find_quantity(name.substr(0, name.size() - kPerDecade.size()));
@@ -73,18 +73,19 @@ std::map<std::string, Margin> read_margins(const YamlNode& node, ConfigErrors& e
   return margins;
 }
 
-/// One primary claim a family, before its secondary ones.
+/// Checks that each family has one primary claim, before its secondary ones.
 void check_families(const ClaimsFile& file, ConfigErrors& errors) {
   std::set<std::string> primaries;
   for (const Claim& claim : file.claims) {
     const bool has = primaries.contains(claim.family);
     if (claim.endpoint == Rank::primary && has) {
-      errors.add(claim.location, fmt::format("claims.{}: family '{}' has a primary claim already; "
-                                             "one is decided, the others are secondary",
+      errors.add(claim.location, fmt::format("claims.{}: family '{}' already has a primary claim; "
+                                             "make this one secondary or change its family",
                                              claim.id, claim.family));
     } else if (claim.endpoint == Rank::secondary && !has) {
       errors.add(claim.location,
-                 fmt::format("claims.{}: secondary, but family '{}' has no primary claim before it",
+                 fmt::format("claims.{}: is secondary, but family '{}' has no primary claim before "
+                             "it; add one",
                              claim.id, claim.family));
     }
     if (claim.endpoint == Rank::primary) primaries.insert(claim.family);
@@ -141,18 +142,18 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   file.alpha = map.get("alpha", file.alpha, run::strictly_between(0, 1));
   if (const YamlNode* seeds = map.find("seeds")) file.seeds = read_seeds(*seeds, map, "seeds");
   file.learning_rates = map.get<std::string>("learning_rates", "");
-  const std::string& rates = file.learning_rates;  // a sweep copies both beside its runs
+  const std::string& rates = file.learning_rates;  // a sweep copies both next to its runs
   if (map.find("learning_rates") && (rates.empty() || rates.find('/') != std::string::npos)) {
     map.wrong("learning_rates",
-              fmt::format("is '{}', but must name a file beside this one", rates));
+              fmt::format("is '{}', but must be the name of a file in the same folder", rates));
   }
   if (const YamlNode* margins = map.find("margins")) file.margins = read_margins(*margins, errors);
   if (const YamlNode* arms = map.find("arms")) file.arms = read_arms(*arms, errors);
   const YamlNode* claims = map.find("claims");
   if (claims == nullptr || claims->pairs.empty()) {
-    errors.add({path, 1, 1}, "no claims; need a map 'claims'");
+    errors.add({path, 1, 1}, "there are no claims; add a map 'claims'");
   } else {
-    const YamlMap named(*claims, "claims", {}, errors);  // says what is twice
+    const YamlMap named(*claims, "claims", {}, errors);  // reports duplicates
     for (const auto& [id, node] : claims->pairs)
       file.claims.push_back(read_claim(id.text, node, file, errors));
     check_families(file, errors);

@@ -1,16 +1,17 @@
 #pragma once
-// What is asked of runs, written down before they are trained: a YAML file of claims.
+// Claims about runs, preregistered in a YAML file before the runs are trained.
 //
 //   alpha: 0.05                  # default
-//   seeds: [11, 12, 21..28]      # seeds that count, in this order; default: all that were trained
-//   learning_rates: lr_star.csv  # beside this file: each arm's own learning rate (lr_optimum.csv)
-//   margins:                     # one per metric: a difference this small is none
+//   seeds: [11, 12, 21..28]      # seeds that count, in this order; default: all trained seeds
+//   learning_rates: lr_star.csv  # in the same folder: each arm's own learning rate
+//   (lr_optimum.csv) margins:                     # one per metric: differences below it count as
+//   zero
 //     val_loss: {margin: 0.010, reason: half of the published lead}
 //     val_loss_per_decade: {margin: 0.010, reason: ...}  # of slopes
 //     grad_norm_median: {margin: 1.2, reason: ...}       # a factor if compared by ratio
-//   arms:                        # names that claims use; default: those of the runs
-//     softmax: {kind: softmax}   # found by their attention, whatever they are called,
-//     wide:                      # or called so
+//   arms:                        # names that claims use; default: run.arm
+//     softmax: {kind: softmax}   # found by attention, whatever run.arm is,
+//     wide:                      # or by run.arm
 //   claims:
 //     v2_loss:
 //       statement: V2's loss is lower than the baseline's
@@ -20,19 +21,19 @@
 //       arm: v2
 //       reference: softmax       # or value: 0, a number instead of an arm
 //       compared_with: {arm: v2_unit, reference: softmax_unit, where: {optim.lr: 0.02}}
-//                                # optional: is the difference of the first two larger or smaller
-//                                # than this one? Its keys of `where` replace those of the claim
+//                                # optional: compares the claim's difference with this one, whose
+//                                # `where` replaces keys of the claim's
 //       metric: val_loss         # docs/quantities.md
-//       where: {optim.lr: 0.01}  # the runs it is about, by their configuration; a list: any of it
+//       where: {optim.lr: 0.01}  # selects runs by their configuration; a list: any of its values
 //       lr: own                  # each arm at its own learning rate; 4 x own; [own, 4 x own]
-//       seeds: {32: [11, 12], 64: [11..14]}  # instead of those of the file: a list, or a map from
-//                                # model.d_model, which names the sizes that count
+//       seeds: {32: [11, 12], 64: [11..14]}  # replaces the seeds of the file: a list, or a map
+//                                # from model.d_model, which selects the sizes that count
 //       slope_over: parameters   # the difference per factor of ten in the parameters of the
 //                                # reference; or mean_over: parameters, the mean over the sizes
 //       expect: lower            # lower, higher, equivalent, not_higher
 //       published: [-0.03, -0.02]
 //       controls: [{arm: softmax, metric: grad_spikes, from: 5, to: 30}]
-//       planned_sd: 0.011        # for --power: of the differences of single seeds
+//       planned_sd: 0.011        # for --power: standard deviation of differences of single seeds
 
 #include <cstdint>
 #include <limits>
@@ -50,11 +51,11 @@
 
 namespace difftape::study {
 
-/// How the arm compares; `not_higher`: no more than the margin above the reference.
+/// Expected comparison; `not_higher` means at most the margin above the reference.
 enum class Expect { lower, higher, equivalent, not_higher };
 /// Secondary claims are tested, in order, once the primary claim of their family is decided.
 enum class Rank { primary, secondary, exploratory };
-/// How a claim combines its differences at several sizes.
+/// Combination of a claim's differences at several sizes.
 enum class Over { no_sizes, mean, slope };
 
 }  // namespace difftape::study
@@ -82,11 +83,11 @@ namespace difftape::study {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// Keys of a configuration, each with the values that are meant. Numbers compare as numbers.
+/// Keys of a configuration, each with its accepted values. Numbers compare as numbers.
 using Regime = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-/// What an arm must show, mean over its seeds, for the claim to be testable; on the metric's own
-/// axis.
+/// A condition for the claim to be testable: a range of an arm's mean over its seeds, on the
+/// metric's axis.
 struct Control {
   std::string arm;
   const Quantity* metric = nullptr;
@@ -94,17 +95,17 @@ struct Control {
   double to = kInfinity;
 };
 
-/// Two arms whose difference is meant, of runs within a regime.
+/// Two arms to compare, among runs within a regime.
 struct ArmPair {
   std::string arm, reference;
   Regime where;
 };
 
-/// Seeds that count, in their order, and what they are planned for.
+/// Seeds that count, in their order.
 using Seeds = std::vector<std::uint64_t>;
 
-/// Margin, published difference and planned deviation are as written: factors if the metric is a
-/// ratio.
+/// A claim of the file. Margin, published difference and planned deviation are as written: factors
+/// if the metric is compared by ratio.
 struct Claim {
   std::string id, statement, source, family;
   Rank endpoint = Rank::exploratory;
@@ -112,31 +113,31 @@ struct Claim {
   const Quantity* metric = nullptr;
   Regime where;
   Expect expect = Expect::lower;
-  double value = kNone;  ///< what the arm is compared with instead of `reference`, as written
-  std::optional<ArmPair> compared_with;  ///< the claim is of two differences; this is the second
+  double value = kNone;                  ///< number that replaces `reference`, as written
+  std::optional<ArmPair> compared_with;  ///< second difference of a claim about two differences
   Over over = Over::no_sizes;
   std::vector<double> own_lr;  ///< multiples of each arm's own learning rate; empty: all rates
   Seeds seeds;                 ///< at every size; empty: all
   std::map<Index, Seeds> seeds_of_size;  ///< by model.d_model; empty: `seeds` at every size found
-  double margin = kNone;                 ///< of the metric, or of its slope
+  double margin = kNone;                 ///< margin of the metric or of its slope
   double published_low = kNone, published_high = kNone;
   std::vector<Control> controls;
   double planned_sd = kNone;
   run::SourceLocation location;
 
-  /// A difference as written, on the axis on which it is compared: the logarithm of a factor.
+  /// Converts a difference as written to the axis of comparison: a factor to its logarithm.
   double on_axis(double difference) const;
   double margin_on_axis() const;  ///< NaN without a margin
   bool has_value() const { return reference.empty(); }
   bool expects_difference() const { return expect == Expect::lower || expect == Expect::higher; }
-  std::vector<std::string> arms() const;  ///< all that it names, without those of its controls
-  /// Whether a seed counts, at whatever size.
+  std::vector<std::string> arms() const;  ///< all arms that it names, except in controls
+  /// Returns whether a seed counts at any size.
   bool counts(std::uint64_t seed) const;
-  /// Pairs that it plans at each size; 0: as many as there are.
+  /// Returns the number of planned pairs at each size; 0: all available pairs.
   std::vector<Index> planned_pairs() const;
 };
 
-/// A name that claims use for an arm.
+/// A name for an arm, for use in claims.
 struct ArmName {
   std::string name;
   std::optional<run::YamlNode> attention;  ///< keys of model.attention; nothing: run.arm itself
@@ -150,16 +151,16 @@ struct Margin {
 struct ClaimsFile {
   std::string path, text, digest;  ///< XXH3 of the text
   double alpha = 0.05;
-  Seeds seeds;                            ///< of claims that name none; empty: all
+  Seeds seeds;                            ///< default of claims without seeds; empty: all
   std::map<std::string, Margin> margins;  ///< by metric, or metric and kPerDecade
   std::vector<ArmName> arms;              ///< empty: claims name run.arm
   std::vector<Claim> claims;
-  std::string learning_rates;         ///< a file beside this one; empty: none
-  std::optional<OwnRates> own_rates;  ///< nothing as long as that file is not there
+  std::string learning_rates;         ///< a file in the same folder; empty: none
+  std::optional<OwnRates> own_rates;  ///< nothing as long as that file does not exist
   std::string rates_digest;           ///< XXH3 of its text
 };
 
-/// Ends the name of a margin of slopes over sizes.
+/// Suffix of a margin's name for slopes over sizes.
 inline constexpr std::string_view kPerDecade = "_per_decade";
 
 std::string margin_name(const Claim& claim);

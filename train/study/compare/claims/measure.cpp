@@ -22,10 +22,10 @@ Index missing_seeds(const Seeds& planned, const Pairs& found) {
   return std::max<Index>(0, std::ssize(planned) - found.count());
 }
 
-/// Adds the error of the held-out text where its groups are known: that of their differences, added
-/// up over the pairs with these weights.
+/// Adds the error of the held-out text if its groups are known: the error of the differences,
+/// summed over the pairs with these weights.
 void add_text_error(const std::vector<double>& weights, Measured& measured) {
-  std::map<double, std::pair<double, double>> pairs;  // by weight: all, and those with groups
+  std::map<double, std::pair<double, double>> pairs;  // by weight: all, and pairs with groups
   std::size_t size = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     auto& [all, known] = pairs[weights[i]];
@@ -61,8 +61,8 @@ std::string no_contrast(const Claim& claim, const Pairs& pairs) {
   }
   if (pairs.a != pairs.b) return "";
   return fmt::format("{}: {}", claim.metric->label,
-                     claim.compared_with ? "both differences of every seed are the same"
-                                         : "both runs of every pair have the same number");
+                     claim.compared_with ? "both differences of every seed are equal"
+                                         : "both runs of every pair have the same value");
 }
 
 void measure_one_size(const Claim& claim, const ClaimsFile& file,
@@ -73,7 +73,7 @@ void measure_one_size(const Claim& claim, const ClaimsFile& file,
   measured.paired = stats::paired_difference(measured.a, measured.b);
   const std::size_t pairs = measured.a.size();
   add_text_error(std::vector<double>(pairs, 1 / static_cast<double>(pairs)), measured);
-  // A difference of roots is not a root.
+  // A difference of roots is not itself a root.
   const Scale scale = claim.metric->scale;
   const Scale read = claim.compared_with && scale == Scale::root ? Scale::difference : scale;
   measured.arm_mean = mean_from_scale(measured.a, read);
@@ -91,16 +91,15 @@ std::set<Index> sizes_of(const std::string& arm, const Claim& claim, const Claim
   return sizes;
 }
 
-/// Seeds by size: those that the claim names, or those of the sizes at which both arms ran.
+/// Returns seeds by size: as the claim names them, or for the sizes at which both arms ran.
 std::map<Index, Seeds> sizes_that_count(const Claim& claim, const ClaimsFile& file,
                                         std::span<const RunRecord* const> runs) {
   if (!claim.seeds_of_size.empty()) return claim.seeds_of_size;
   const std::set<Index> of_arm = sizes_of(claim.arm, claim, file, runs),
                         of_reference = sizes_of(claim.reference, claim, file, runs);
   if (of_arm != of_reference) {
-    throw NoNumbers("{} has runs at {} {}, {} at {}; name the sizes that count in 'where'",
-                    claim.arm, kSize, fmt::join(of_arm, ", "), claim.reference,
-                    fmt::join(of_reference, ", "));
+    throw NoNumbers("{} has runs at {} {}, {} at {}; select sizes with 'where'", claim.arm, kSize,
+                    fmt::join(of_arm, ", "), claim.reference, fmt::join(of_reference, ", "));
   }
   if (of_arm.size() < 2) {
     throw NoNumbers("{} and {} have runs at {} of {}, but need two or more", claim.arm,
@@ -111,7 +110,7 @@ std::map<Index, Seeds> sizes_that_count(const Claim& claim, const ClaimsFile& fi
   return sizes;
 }
 
-/// The pairs at one of several sizes, of which there must be enough.
+/// Returns the pairs at one of several sizes. Throws NoNumbers if there are too few.
 Pairs pairs_at(Index size, const Seeds& seeds, const Claim& claim, const ClaimsFile& file,
                std::span<const RunRecord* const> runs, Measured& measured) {
   std::vector<const RunRecord*> of_size;
@@ -155,7 +154,7 @@ void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
   const auto trend = claim.over == Over::slope ? stats::Trend::slope : stats::Trend::mean;
   measured.paired = stats::size_trend(gaps, trend);
   if (std::isnan(measured.paired.error) && measured.failed_control.empty())
-    measured.failed_control = "all differences of each size are the same: no spread is known";
+    measured.failed_control = "all differences at each size are equal, so the spread is unknown";
   std::vector<double> weights;
   const std::vector<double> of_sizes = stats::gap_weights(gaps, trend);
   for (std::size_t i = 0; i < gaps.size(); ++i)
@@ -174,7 +173,8 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
     if (counts(*run, claim.seeds)) values.push_back(run->number(metric));
   }
   const double mean = stats::mean(values);
-  if (std::isnan(mean)) throw NoNumbers("control: a run of {} has no {}", arm.name, metric.label);
+  if (std::isnan(mean))
+    throw NoNumbers("control: a run of {} has no value of {}", arm.name, metric.label);
   if (mean >= control.from && mean <= control.to) return "";
   return fmt::format("{}: {} has {:.3g} on average; need {}", metric.label, arm.name, mean,
                      std::isinf(control.to) ? fmt::format("{:g} or more", control.from)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 #include <utility>
 
 #include "train/study/compare/tables.h"
@@ -49,8 +50,8 @@ std::string published_text(const ClaimResult& result) {
                               : "overlaps the interval");
 }
 
-/// What the difference is of: "v2 1.7388, softmax 1.7948; difference", "v2 less softmax, slope per
-/// decade of parameters".
+/// Returns "v2 1.7388, softmax 1.7948; difference", "v2 against softmax, slope per decade of
+/// parameters of differences".
 std::string what_was_compared(const ClaimResult& result) {
   const Measured& found = result.measured;
   const Claim& claim = *result.claim;
@@ -87,10 +88,10 @@ std::string interval_note(std::span<const ClaimResult> results) {
       results, [](const ClaimResult& each) { return each.measured.group_count > 0; });
   const auto with_numbers = std::ranges::count_if(
       results, [](const ClaimResult& each) { return !each.measured.seeds.empty(); });
-  const std::string seeds = "Intervals are of 95 %, over pairs of runs with the same seed";
+  const std::string seeds = "Intervals are 95 % intervals over pairs of runs with the same seed";
   if (with_text == 0) return seeds + ".";
-  return fmt::format("{}; {} have the sampling error of the held-out text too.", seeds,
-                     with_text == with_numbers ? "they" : "those of final losses");
+  return fmt::format("{}; {} include the sampling error of the held-out text.", seeds,
+                     with_text == with_numbers ? "they" : "intervals of final losses");
 }
 
 std::string claims_text(const JudgedClaims& claims, std::size_t width) {
@@ -108,6 +109,26 @@ std::string claims_text(const JudgedClaims& claims, std::size_t width) {
   for (const std::string& line : claims_notes(claims.file, claims.results))
     text += system::wrapped(line, width, "");
   return text;
+}
+
+/// Replaces three or more consecutive integers of a list in `text`, "201, 202, 203", by their
+/// range, "201..203".
+std::string with_ranges(const std::string& text) {
+  static const std::regex list("[0-9]+(, [0-9]+)+");
+  std::string result;
+  auto from = text.begin();
+  for (std::sregex_iterator each(text.begin(), text.end(), list), none; each != none; ++each) {
+    const std::string found = each->str();
+    const Index count = std::ranges::count(found, ',');
+    const Index first = std::stol(found), last = std::stol(found.substr(found.rfind(' ')));
+    std::string consecutive = fmt::to_string(first);
+    for (Index seed = first + 1; seed <= last && last - first == count; ++seed)
+      consecutive += fmt::format(", {}", seed);
+    result.append(from, (*each)[0].first);
+    result += count > 1 && found == consecutive ? fmt::format("{}..{}", first, last) : found;
+    from = (*each)[0].second;
+  }
+  return result.append(from, text.end());
 }
 
 }  // namespace
@@ -153,7 +174,7 @@ std::vector<std::string> untested(std::span<const ClaimResult> results) {
     if (result.verdict.is_tested()) continue;
     const std::size_t at = add_once(reasons, result.verdict.reason);
     if (at == lines.size()) {
-      lines.push_back(fmt::format("{}: {}", result.verdict.reason, result.claim->id));
+      lines.push_back(fmt::format("{}: {}", with_ranges(result.verdict.reason), result.claim->id));
     } else {
       lines[at] += ", " + result.claim->id;
     }
@@ -180,20 +201,20 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
   }
   if (changed > 0) {
     notes.push_back(fmt::format(
-        "{} of them {} not stated before the runs, which know another claims file or none: what "
-        "they say is exploratory.",
-        changed, changed == 1 ? "was" : "were"));
+        "{} {} not preregistered: the runs recorded another claims file or none. {} verdicts are "
+        "exploratory.",
+        changed, changed == 1 ? "claim was" : "claims were", changed == 1 ? "Its" : "Their"));
   }
   if (has(Rank::primary)) {
     notes.push_back(fmt::format(
-        "p values of primary claims are corrected jointly by Holm over {}, those of secondary ones "
-        "count once their primary one is decided; level {:g}.",
+        "p values of primary claims are corrected jointly by Holm over {}. Secondary claims count "
+        "once the primary claim of their family is decided. The level is {:g}.",
         std::ranges::count(results, Rank::primary, &ClaimResult::endpoint), file.alpha));
   }
   if (has(Rank::exploratory)) {
     notes.push_back(
-        fmt::format("Exploratory verdicts pass Benjamini and Hochberg's correction in their family "
-                    "at {:g}.",
+        fmt::format("Exploratory verdicts are corrected by Benjamini and Hochberg within their "
+                    "family at {:g}.",
                     kFalseDiscoveryRate));
   }
   notes.push_back(interval_note(results));

@@ -1,5 +1,5 @@
 #pragma once
-// What the claims come to, in words, as a table and as CSV.
+// Formats the verdicts on claims as text, as a table and as CSV.
 
 #include <span>
 #include <string>
@@ -11,31 +11,33 @@
 
 namespace difftape::study {
 
-/// The claims copied beside the runs of a sweep that is to decide them.
+/// Copy of the claims in the directory of a sweep.
 constexpr const char* kClaimsCopy = "claims.yaml";
 
-/// "-0.0560 (-0.0610 to -0.0510)", a ratio "0.74 (0.70 to 0.79)", with its 95 % interval.
+/// Returns the difference with its 95 % interval: "-0.0560 (-0.0610 to -0.0510)", or a ratio "0.74
+/// (0.70 to 0.79)".
 std::string difference_text(const ClaimResult& result);
-/// "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01; p
-/// 0.0002, corrected 0.0012, by signs 0.0078", with its 95 % interval; "" without numbers.
+/// Returns "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01;
+/// p 0.0002, corrected 0.0012, by signs 0.0078", with the 95 % interval; "" without numbers.
 std::string numbers_text(const ClaimResult& result);
-/// "supported", "equivalent: no difference larger than 0.01", "inconclusive: 5 of 8 seeds have
-/// ended", "exploratory: contradicted", "not testable here: ...".
+/// Returns "supported", "equivalent: no difference larger than 0.01", "inconclusive: 5 of 8 seeds
+/// have ended", "exploratory: contradicted" or "not testable here: ...".
 std::string verdict_text(const ClaimResult& result);
-/// The claims that are not tested, by reason: "no arm is called v1: v1_loss, v1_norm", a line each.
+/// Returns one line per reason with the claims that are not tested: "no arm is named v1: v1_loss,
+/// v1_norm". Consecutive seeds are written as ranges, "201..216".
 std::vector<std::string> untested(std::span<const ClaimResult> results);
 /// Explains all verdicts: corrections, claims changed after the runs, intervals, margins.
 std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const ClaimResult> results);
 
-/// One row a claim that is tested: claim, source, endpoint, measured, verdict.
+/// Returns one row per tested claim: claim, source, endpoint, measured, verdict.
 system::Table verdict_table(std::span<const ClaimResult> results);
-/// The tables of a study for a terminal of `width` columns, and if there are claims a paragraph for
-/// each that is tested, then the untested ones and the notes.
+/// Returns the tables of a study for a terminal of `width` columns. With claims, a paragraph per
+/// tested claim, the untested claims and the notes follow.
 std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims = nullptr);
 
-/// verdicts.csv: one line per claim, numbers with all digits.
+/// Returns verdicts.csv: one line per claim, numbers with all digits.
 std::string verdicts_csv(std::span<const ClaimResult> results);
-/// Its first line.
+/// First line of verdicts.csv.
 inline constexpr const char* kVerdictsHeader =
     "claim,family,endpoint,treated_as,metric,scale,arm,reference,over,arm_mean,reference_mean,"
     "difference,half_width,degrees,margin,seeds,p_difference,p_difference_corrected,p_equivalence,"

@@ -1,4 +1,4 @@
-// The numbers of two arms of one size, seed by seed.
+// Pairs the values of two arms of one size by seed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ namespace difftape::study {
 namespace {
 
 using Runs = std::vector<const RunRecord*>;
-/// Of one arm the runs that count, by seed and by what Selected::rates says.
+/// Runs of one arm that count, by seed and by Selected::rates.
 using BySeed = std::map<std::uint64_t, std::map<double, const RunRecord*>>;
 
 BySeed by_seed(const Selected& selected) {
@@ -47,7 +47,8 @@ double value_of(const Runs& runs, const Quantity& metric) {
   if (metric.is_of_seed()) {
     const double value = on_scale(metric.of_seed(runs), metric.scale);
     if (std::isfinite(value)) return value;
-    throw NoNumbers("seed {} of {} has no {}", runs.front()->seed, runs.front()->arm, metric.label);
+    throw NoNumbers("seed {} of {} has no value of {}", runs.front()->seed, runs.front()->arm,
+                    metric.label);
   }
   double sum = 0;
   for (const RunRecord* run : runs) {
@@ -55,15 +56,15 @@ double value_of(const Runs& runs, const Quantity& metric) {
     sum += value;
     if (std::isfinite(value) && (run->finished() || metric.of_diverged)) continue;
     throw NoNumbers(
-        "{} with seed {} at lr {:g} {} and has no {}{}", run->arm, run->seed, run->lr,
+        "{} with seed {} at lr {:g} {} and has no value of {}{}", run->arm, run->seed, run->lr,
         describe_state(run->status), metric.label,
-        runs.size() > 1 ? "; let 'where' name learning rates at which no run diverges" : "");
+        runs.size() > 1 ? "; select learning rates at which no run diverges with 'where'" : "");
   }
   return sum / static_cast<double>(runs.size());
 }
 
-/// What the metric is in each group of held-out documents, where it is a mean over documents; empty
-/// if it is not, or was not stored.
+/// Returns the metric in each group of held-out documents; empty if it is not a mean over documents
+/// or was not stored.
 std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
   const std::string_view name = metric.name;
   const bool penalty = name == "lr_penalty", loss = name == "val_loss" || name == "final_loss";
@@ -88,10 +89,10 @@ std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
   return a;
 }
 
-/// Throws if the two arms cannot be compared although both are there.
+/// Throws NoNumbers if the two arms exist but cannot be compared.
 void require_comparable(const ArmRuns& arm, const ArmRuns& reference, const Quantity& metric) {
   for (const ArmRuns* each : {&arm, &reference}) {
-    if (each->runs.empty()) continue;  // a number
+    if (each->runs.empty()) continue;  // a number in place of an arm
     const bool logged =
         std::ranges::any_of(each->runs, [&](const RunRecord* run) { return run->logged(metric); });
     const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
@@ -120,7 +121,7 @@ void add_pair(const Claim& claim, const ClaimsFile& file, const Runs& first, con
   }
 }
 
-/// The learning rates that both arms have, or multiples of their own.
+/// Returns the learning rates, or multiples of their own, that both arms have.
 std::vector<double> shared_rates(const Selected& a, const Selected& b, const Claim& claim,
                                  const Pairs& pairs) {
   const auto rates_of = [](const Selected& of) {
@@ -130,17 +131,17 @@ std::vector<double> shared_rates(const Selected& a, const Selected& b, const Cla
   std::vector<double> shared;
   std::ranges::set_intersection(of_a, of_b, std::back_inserter(shared));
   if (shared.empty()) {
-    throw NoNumbers("{} and {} share no learning rate ({:g} and {:g})", pairs.arm, pairs.reference,
-                    fmt::join(of_a, ", "), fmt::join(of_b, ", "));
+    throw NoNumbers("{} and {} have no common learning rate ({:g} and {:g})", pairs.arm,
+                    pairs.reference, fmt::join(of_a, ", "), fmt::join(of_b, ", "));
   }
   if (claim.metric->is_of_seed() && shared.size() < 2) {
-    throw NoNumbers("{} needs two learning rates or more; there is {:g}", claim.metric->label,
-                    shared.front());
+    throw NoNumbers("{} needs at least two learning rates, but there is only {:g}",
+                    claim.metric->label, shared.front());
   }
   return shared;
 }
 
-/// "lr 0.001, 0.01"; of own learning rates "own and 4 x own lr (v2 0.0123, softmax 0.008)".
+/// Returns "lr 0.001, 0.01", or for own rates "own and 4 x own lr (v2 0.0123, softmax 0.008)".
 std::string rates_text(const Claim& claim, const Selected& arm, const Selected& reference,
                        const std::vector<double>& rates) {
   if (claim.own_lr.empty()) return fmt::format("lr {:g}", fmt::join(rates, ", "));
@@ -152,7 +153,7 @@ std::string rates_text(const Claim& claim, const Selected& arm, const Selected& 
       claim.has_value() ? "" : fmt::format(", {} {:g}", reference.arm.name, reference.own));
 }
 
-/// Fills the pairs, of `seeds` in their order if they are named.
+/// Fills the pairs, restricted to `seeds` in their order unless they are empty.
 void compare(const Selected& arm, const Selected& reference, const Claim& claim,
              const ClaimsFile& file, const Seeds& seeds, Pairs& pairs) {
   const BySeed a = by_seed(arm), b = by_seed(reference);
@@ -168,7 +169,7 @@ void compare(const Selected& arm, const Selected& reference, const Claim& claim,
   }
   if (!pairs.seeds.empty()) return;
   throw NoNumbers(seeds.empty()
-                      ? fmt::format("{} and {} have no seed in common", pairs.arm, pairs.reference)
+                      ? fmt::format("{} and {} have no common seed", pairs.arm, pairs.reference)
                       : fmt::format("none of the seeds {} was trained in both {} and {}",
                                     fmt::join(seeds, ", "), pairs.arm, pairs.reference));
 }
@@ -193,18 +194,18 @@ void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seed
 std::string name_of_difference(const Pairs& pairs, Scale scale) {
   const bool root = scale == Scale::root;
   return fmt::format("{}{} {} {}{}", root ? "root of " : "", pairs.arm,
-                     scale == Scale::ratio ? "over" : "less", root ? "that of " : "",
+                     scale == Scale::ratio ? "over" : "less", root ? "root of " : "",
                      pairs.reference);
 }
 
-/// Makes of pairs and others with the same seeds the differences of the first beside the second.
+/// Combines two sets of pairs with the same seeds into pairs of differences.
 void set_beside(Pairs& both, const Pairs& second, const Claim& claim) {
   const Scale scale = claim.metric->scale;
   both.arm = name_of_difference(both, scale);
   both.reference = name_of_difference(second, scale);
   const bool one_regime = claim.where == claim.compared_with->where && claim.own_lr.empty();
   if (both.where != second.where && one_regime) {
-    throw NoNumbers("{} is known at {}, {} at {}", both.arm, both.where, both.reference,
+    throw NoNumbers("{} has values at {}, {} at {}", both.arm, both.where, both.reference,
                     second.where);
   }
   if (both.where != second.where) both.where += fmt::format(" and {}", second.where);

@@ -15,10 +15,10 @@ namespace difftape::study {
 
 namespace {
 
-/// The p values of a claim's own question and of the other one; NaN where a margin is missing.
+/// Returns the p values of a claim's own hypothesis and of the opposite one; NaN without a margin.
 std::pair<double, double> p_values(const Claim& claim, const stats::PairedDifference& paired) {
   const double margin = claim.margin_on_axis(), mean = paired.difference.mean;
-  // One-sided, of a true value above `from`, as if `estimate` had been found.
+  // One-sided p of a true value above `from`, for an estimate of `estimate`.
   const auto above = [&](double estimate, double from) {
     stats::PairedDifference found = paired;
     found.difference.mean = estimate;
@@ -74,14 +74,14 @@ void take(ClaimResult& result, double own, double other, double level) {
   }
 }
 
-/// By family what the p values of its primary claim were multiplied by, once that is decided.
+/// Factors, by family, that multiplied the p values of a decided primary claim.
 using Factors = std::map<std::string, double>;
 
-/// A primary claim that is not tested here counts all the same: it will be once its seeds have
-/// ended, or in another sweep of the same file.
+/// Decides the primary claims. Untested ones count in the correction, because they will be tested
+/// once their seeds have ended, or in another sweep of the same file.
 Factors decide_primaries(std::vector<ClaimResult>& results, double alpha) {
   std::vector<ClaimResult*> primaries;
-  std::vector<stats::TwoQuestions> questions;
+  std::vector<stats::TwoHypotheses> questions;
   for (ClaimResult& each : results) {
     if (each.endpoint != Rank::primary) continue;
     primaries.push_back(&each);
@@ -104,7 +104,7 @@ Factors decide_primaries(std::vector<ClaimResult>& results, double alpha) {
   return factors;
 }
 
-/// In fixed order, each at the level that the family's primary claim won.
+/// Decides the secondary claims in fixed order, at the level of the family's primary claim.
 void decide_secondaries(std::vector<ClaimResult>& results, double alpha, const Factors& factors) {
   std::map<std::string, double> before;
   for (ClaimResult& each : results) {
@@ -203,7 +203,7 @@ Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
   const bool sizes_known = claim.over == Over::no_sizes || !claim.seeds_of_size.empty();
   const bool decides = std::ranges::all_of(power.pairs, [](Index each) { return each > 1; });
   if (!sizes_known || claim.over == Over::slope || !decides) return power;
-  double variance = 0, degrees = 0;  // of single differences 1: the mean over the sizes is taken
+  double variance = 0, degrees = 0;  // for a mean over sizes and single differences of variance 1
   for (const Index each : power.pairs) {
     variance += 1 / static_cast<double>(each);
     degrees += static_cast<double>(each - 1);
@@ -248,19 +248,20 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
                        std::span<const std::string> elsewhere) {
   const system::Table table = power_table(file, seeds, elsewhere);
   const std::string others =
-      elsewhere.empty() ? ""
-                        : system::wrapped(fmt::format("Of other sweeps, no run here matches their "
-                                                      "'where': {}.",
-                                                      fmt::join(elsewhere, ", ")),
-                                          width, "");
+      elsewhere.empty()
+          ? ""
+          : system::wrapped(fmt::format("Claims about other sweeps, since no run here "
+                                        "matches their 'where': {}.",
+                                        fmt::join(elsewhere, ", ")),
+                            width, "");
   if (table.rows.empty())
     return fmt::format("{} has no primary claim{}: all are exploratory\n{}", file.path,
                        elsewhere.empty() ? "" : " about these runs", others);
   return to_text(table) +
          system::wrapped(
-             fmt::format("Level {:.3g}, that of the first step of the correction. SD: of the "
-                         "differences of single seeds, as planned. No difference: how often its "
-                         "absence is found, within the margin or not above it.",
+             fmt::format("The level is {:.3g}, as in the first step of the correction. SD: planned "
+                         "standard deviation of the differences of single seeds. No difference: "
+                         "power to find that the difference is within, or not above, the margin.",
                          first_level(file)),
              width, "") +
          others;

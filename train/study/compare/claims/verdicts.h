@@ -1,5 +1,6 @@
 #pragma once
-// Numbers of claims to verdicts. What `decide` does knows no runs: it can be simulated.
+// Turns the measurements of claims into verdicts. `decide` does not depend on runs, so that tests
+// can simulate studies.
 
 #include <span>
 #include <string>
@@ -13,18 +14,18 @@
 
 namespace difftape::study {
 
-/// What numbers can show of a claim; `not_tested` if there are none.
+/// Possible results for a claim; `not_tested` without numbers.
 enum class Finding { supported, contradicted, equivalent, inconclusive, not_testable, not_tested };
 
-/// What the runs show of a claim.
+/// Result for a claim.
 struct Verdict {
   Finding finding = Finding::not_tested;
-  bool exploratory = false;  ///< of an exploratory claim, or of one that is treated as such
-  std::string reason = {};   ///< why it is not tested or not testable, or decides nothing yet
+  bool exploratory = false;  ///< the claim is exploratory or treated as such
+  std::string reason = {};   ///< why it is not tested, not testable or inconclusive
 
   bool is_tested() const { return finding != Finding::not_tested; }
   bool is_decided() const { return finding <= Finding::equivalent; }
-  /// "supported", "exploratory: equivalent", "not testable here".
+  /// Returns "supported", "exploratory: equivalent", "not testable here".
   std::string words() const;
 };
 
@@ -45,29 +46,29 @@ inline constexpr auto kNames<study::Finding> =
 
 namespace difftape::study {
 
-/// The fraction of false ones among exploratory verdicts (Benjamini and Hochberg).
+/// False discovery rate of exploratory verdicts (Benjamini and Hochberg).
 constexpr double kFalseDiscoveryRate = 0.10;
 
-/// A claim with its numbers and its verdict. `p` answers its own question: a difference
-/// (two-sided), equivalence within the margin, or none above it. `p_other` is for the opposite
-/// finding: equivalence where a difference was expected, a difference beyond the margin otherwise.
-/// Primary claims are corrected by joint_holm (train/stats/decision.h), secondary ones at the level
-/// of their primary one, exploratory ones by Benjamini and Hochberg within the family.
+/// A claim with its measurement and its verdict. `p` tests the claim: a difference (two-sided),
+/// equivalence within the margin, or no difference above it. `p_other` tests the opposite:
+/// equivalence if a difference is expected, a difference beyond the margin otherwise. Primary
+/// claims are corrected by joint_holm (train/stats/decision.h). Secondary claims get the level of
+/// their primary claim. Exploratory claims are corrected by Benjamini and Hochberg per family.
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
-  Rank endpoint;  ///< as it is treated: exploratory if runs were made under other claims
+  Rank endpoint;  ///< effective rank: exploratory if runs were trained under other claims
   double p = kNone, p_signs = kNone, p_corrected = kNone;
   double p_other = kNone, p_other_corrected = kNone;
   Verdict verdict = {};
-  double alpha = kNone;  ///< at or below which a corrected p decides
+  double alpha = kNone;  ///< a corrected p at or below this level decides
 };
 
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured);
 
 struct JudgedClaims {
   ClaimsFile file;
-  std::vector<ClaimResult> results;  ///< of file.claims
+  std::vector<ClaimResult> results;  ///< one per entry of file.claims
 
   JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs);
   JudgedClaims(const JudgedClaims&) = delete;  // results point into the file
@@ -76,22 +77,22 @@ struct JudgedClaims {
 
 double first_level(const ClaimsFile& file);
 
-/// The power at which "what difference would be found" is answered.
+/// Power for which the smallest detectable difference is computed.
 constexpr double kPower = 0.8;
 
-/// What the seeds of a claim can decide at first_level, without the error of the held-out text.
-/// Differences are in standard deviations of single ones. NaN: not known before the runs.
+/// Power of a claim at first_level, without the error of the held-out text. Differences are in
+/// standard deviations of single differences. NaN: unknown before the runs.
 struct Power {
-  std::vector<Index> pairs;   ///< that are planned, at each size
-  double half_width = kNone;  ///< of the 95 % interval to expect
+  std::vector<Index> pairs;   ///< planned pairs at each size
+  double half_width = kNone;  ///< expected half-width of the 95 % interval
   double found = kNone;       ///< the smallest true difference that is found with power kPower
-  double of_none = kNone;     ///< how often the absence of one beyond the margin is found
+  double of_none = kNone;     ///< power to find that no difference exceeds the margin
 };
-/// With the seeds that the claim plans, or `seeds` where it names none.
+/// Returns the power for the planned seeds, or for `seeds` if the claim has none.
 Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds);
 
-/// Returns one row per primary or secondary claim whose id is not `elsewhere`, in its own unit
-/// where a deviation is planned.
+/// Returns one row per primary or secondary claim whose id is not in `elsewhere`. Values are in the
+/// unit of the claim if it has a planned deviation.
 system::Table power_table(const ClaimsFile& file, Index seeds,
                           std::span<const std::string> elsewhere = {});
 std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,

@@ -1,8 +1,8 @@
-// One chart a metric, drawn with dygraphs: a line an arm, and the spread of its seeds as a band.
+// Draws one chart per metric with dygraphs: one line per arm, and the spread of its seeds as a band.
 'use strict';
 
 const graphs = [];
-// From the first to the last place of the page, so that all charts share one axis.
+// Range from the first to the last position of the page, so that all charts share one axis.
 function extent() {
   const places = data.charts.flatMap(chart => data.arms.flatMap((_, arm) => {
     const step = lineOf(chart, arm)?.step || [];
@@ -21,7 +21,7 @@ function smoothed(chart, steps, values) {
   });
 }
 
-// One row a place at which any arm has a point, [low, mean, high] each; arms without one get null.
+// One row per position at which any arm has a point, with [low, mean, high] per arm, or null.
 function rows(chart) {
   const levels = chart.levels.map(level => Array(3).fill(level.y));
   const empty = x => [x, ...data.arms.map(() => null), ...levels];
@@ -40,7 +40,7 @@ function rows(chart) {
   return [...byPlace.values()].sort((a, b) => a[0] - b[0]);
 }
 
-// Position of the point nearest to a place, or -1 outside the curve.
+// Index of the point nearest to a position, or -1 outside the curve.
 function nearest(places, x) {
   if (!places.length || x < places[0] || x > places[places.length - 1]) return -1;
   let low = 0, high = places.length - 1;

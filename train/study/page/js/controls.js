@@ -1,4 +1,4 @@
-// Controls of the charts, and the start of everything.
+// Controls of the charts, and the start of the script.
 'use strict';
 
 function button(className, html, pressed, press) {
@@ -76,13 +76,13 @@ function chartControls() {
   for (const id of ['controls', 'hint']) document.getElementById(id).hidden = false;
 }
 
-// Everything again, in other colours or on a page of another width.
+// Redraws everything, after a change of colors or page width.
 function repaint(more = {}) {
   painters.forEach(paint => paint());
   graphs.forEach(({chart, graph}) => graph.updateOptions({...theme(chart), ...more}));
 }
 
-// Paper is white, narrower than most screens, and finer (css/print.css).
+// Prepares printing: paper is white, narrower than most screens, and finer (css/print.css).
 function paper(isPaper) {
   root.classList.toggle('paper', isPaper);
   repaint({pixelRatio: isPaper ? 3 : null});
@@ -104,7 +104,7 @@ function start() {
   addEventListener('afterprint', () => paper(false));
 }
 
-// While its runs are trained the page is written again and again.
+// Reloads a page of runs in training, which is rewritten periodically.
 function reload() {
   if (document.hidden || graphs.some(({graph}) => graph.isZoomed())) return;
   sessionStorage.setItem(kept, JSON.stringify(shown));

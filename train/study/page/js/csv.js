@@ -1,10 +1,10 @@
-// The numbers behind a picture as a file.
+// Saves the numbers of a picture as a file.
 'use strict';
 
 const field = value => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
 const table = rows => rows.map(row => row.map(field).join(',') + '\n').join('');
 
-// Every arm at every learning rate, also those that are not drawn now.
+// Writes every arm at every learning rate, even if it is not drawn now.
 function chartCsv(chart) {
   const rows = [['arm', 'lr', 'step', 'mean', 'min', 'max', 'seeds']];
   chart.lines.forEach((line, i) => {

@@ -1,4 +1,4 @@
-// The data of report.html, what is shown of them now, and small helpers of its script.
+// The data of report.html, the current selection, and helpers of the script.
 'use strict';
 
 const data = {lrs: [], lr: 0, arms: [], conditions: [], charts: [], maps: {}, attention: [],
@@ -7,10 +7,10 @@ const root = document.documentElement;
 const colors = 8;  // --arm-0 ... --arm-7 in base.css; later arms repeat them, dashed
 const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
 
-const painters = [];  // what is on canvas beside the charts
+const painters = [];  // redraw the canvases other than charts
 
 const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true), sorted: {}};
-// A page that loads itself again keeps what was chosen.
+// Keeps selections when the page reloads.
 const kept = 'difftape report';
 if (data.refresh) {
   const before = JSON.parse(sessionStorage.getItem(kept) || '{}');
@@ -29,7 +29,7 @@ const captionOf = (title, meaning) => filled(element('figcaption', '', title), e
 const swatch = arm =>
   `<span class="swatch arm-${arm % colors}${arm < colors ? '' : ' hollow'}"></span>`;
 
-// The conditions of each arm (one a learning rate), and the one that is drawn: that of the selected
+// The conditions of each arm, one per learning rate, and the index of the drawn one: the selected
 // learning rate, or the only one; -1: the arm was not trained at this learning rate.
 const conditionsOf = data.arms.map((_, arm) =>
   data.conditions.flatMap((condition, i) => condition.arm === arm ? [i] : []));
@@ -38,16 +38,16 @@ const conditionOf = arm => conditionsOf[arm].length === 1 ? conditionsOf[arm][0]
 
 const lineOf = (chart, arm) => conditionOf(arm) < 0 ? null : chart.lines[conditionOf(arm)];
 
-// The seconds of training after a step, between the points of a condition's clock.
+// Interpolates the seconds of training after a step between the points of a condition's clock.
 function seconds({step, seconds}, at) {
   let i = step.findIndex(each => each >= at);
   if (i < 0) i = step.length - 1;
   const before = i ? [step[i - 1], seconds[i - 1]] : [0, 0];
-  const share = (at - before[0]) / (step[i] - before[0]);
-  return before[1] + Math.min(share, 1) * (seconds[i] - before[1]);
+  const fraction = (at - before[0]) / (step[i] - before[0]);
+  return before[1] + Math.min(fraction, 1) * (seconds[i] - before[1]);
 }
 
-// What a chart may have along its axis, and which of them every condition knows.
+// Quantities for the x axis of charts, and which of them every condition has.
 const axisOf = {
   step: (condition, step) => step,
   tokens: (condition, step) => step * condition.tokens,
@@ -57,7 +57,7 @@ const axisNames = Object.keys(axisOf).filter(name => data.conditions.every(condi
   name === 'step' || (name === 'tokens' ? condition.tokens > 0 : condition.clock.step.length > 0)));
 const place = (arm, step) => axisOf[shown.x](data.conditions[conditionOf(arm)], step);
 
-// At most so many significant digits: "0.03", "3e-4", "120000", "1.2e6".
+// Formats a number with a maximum of significant digits: "0.03", "3e-4", "120000", "1.2e6".
 function short(value, digits = 4) {
   const size = Math.abs(value);
   if (value !== 0 && (size < 0.001 || size >= 1e6))
@@ -65,7 +65,7 @@ function short(value, digits = 4) {
   return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)));
 }
 
-// A number of tokens or seconds: "1.2M", "35k", "90".
+// Formats a number of tokens or seconds: "1.2M", "35k", "90".
 const large = value => {
   const [unit, sign] = value >= 1e9 ? [1e9, 'G'] : value >= 1e6 ? [1e6, 'M']
     : value >= 1e4 ? [1e3, 'k'] : [1, ''];

@@ -1,20 +1,20 @@
-// Heat maps, attention maps and the bars of their colours, on canvas.
+// Heat maps, attention maps and their color bars, on canvas.
 'use strict';
 
 const rgbs = text => text.split(' ').map(hex => [0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16)));
-// Ten equidistant colours of viridis (van der Walt and Smith, 2015), which get lighter all the way.
+// Ten equidistant colors of viridis (van der Walt and Smith, 2015), with increasing lightness.
 const viridis = rgbs('440154 482878 3e4989 31688e 26828e 1f9e89 35b779 6ece58 b5de2b fde725');
-// Half of "RdBu" of ColorBrewer, and "Oranges": as dark on both sides of white.
+// Half of "RdBu" of ColorBrewer, and "Oranges": equally dark on both sides of white.
 const diverging = rgbs('053061 2166ac 6bacd1 d1e5f0 ffffff fddbc0 f09c5a c2500e 6b2204');
 
-// The colour at a share of a list, from 0 to 1.
-function mixed(colours, share) {
-  const at = Math.min(Math.max(share, 0), 1) * (colours.length - 1);
-  const below = Math.min(Math.floor(at), colours.length - 2);
-  return colours[below].map((value, i) => Math.round(value + (at - below) * (colours[below + 1][i] - value)));
+// Interpolates a list of colors at a fraction from 0 to 1.
+function mixed(colors, fraction) {
+  const at = Math.min(Math.max(fraction, 0), 1) * (colors.length - 1);
+  const below = Math.min(Math.floor(at), colors.length - 2);
+  return colors[below].map((value, i) => Math.round(value + (at - below) * (colors[below + 1][i] - value)));
 }
 
-// A canvas that is painted again when its width or the colours of the page change.
+// A canvas that is redrawn when its width or the colors of the page change.
 function painted(className, height, label, paint) {
   const made = Object.assign(element('canvas', className), {role: 'img', ariaLabel: label});
   made.style.height = `${height}px`;
@@ -29,31 +29,31 @@ function painted(className, height, label, paint) {
   return made;
 }
 
-function bar(colours, ticks) {
-  return painted('bar', 22, `colours from ${ticks[0][1]} to ${ticks.at(-1)[1]}`, (context, width) => {
-    const place = share => 22 + share * (width - 44);
+function bar(colors, ticks) {
+  return painted('bar', 22, `colors from ${ticks[0][1]} to ${ticks.at(-1)[1]}`, (context, width) => {
+    const place = fraction => 22 + fraction * (width - 44);
     for (let x = place(0); x < place(1); ++x) {
-      context.fillStyle = `rgb(${mixed(colours, (x - 21.5) / (width - 44))})`;
+      context.fillStyle = `rgb(${mixed(colors, (x - 21.5) / (width - 44))})`;
       context.fillRect(x, 1, 1.2, 8);
     }
     context.fillStyle = css('--muted');
     context.font = '10px system-ui, sans-serif';
-    for (const [share, name] of ticks) context.fillText(name, place(share), 20);
+    for (const [fraction, name] of ticks) context.fillText(name, place(fraction), 20);
   });
 }
 
-// The numbers of the cells with as many digits as fit; none if not even two do.
+// Formats the numbers of the cells with as many digits as fit; nothing below two digits.
 function cellTexts(context, {rows, values}, width) {
   const all = rows.length > 16 ? [] : [3, 2].map(digits =>
     values.map(value => value === null ? '' : short(value, digits)));
   return all.find(texts => texts.every(text => context.measureText(text).width + 4 <= width));
 }
 
-// About five of many names, the first among them.
+// Selects about five of many names, including the first.
 const some = names => names.map((name, i) => i % Math.ceil(names.length / 5) ? '' : name);
 const cut = name => name.length > 24 ? name.slice(0, 23) + '…' : name;
 
-function heatMap(map, panel, share) {
+function heatMap(map, panel, fraction) {
   const {columns, rows, values} = panel, row = Math.min(Math.max(130 / rows.length, rows.length > 16 ? 7 : 20), 24);
   const bottom = 4 + row * rows.length;
   let left = 0, cell = 0;
@@ -64,9 +64,9 @@ function heatMap(map, panel, share) {
     values.forEach((value, i) => {
       if (value === null) return;
       const x = left + i % columns.length * cell, y = bottom - (Math.floor(i / columns.length) + 1) * row;
-      context.fillStyle = `rgb(${mixed(viridis, share(value))})`;
+      context.fillStyle = `rgb(${mixed(viridis, fraction(value))})`;
       context.fillRect(x, y, cell - (cell > 8 ? 0.7 : 0), row - 0.7);
-      context.fillStyle = share(value) < 0.6 ? '#fff' : '#000';
+      context.fillStyle = fraction(value) < 0.6 ? '#fff' : '#000';
       if (texts) context.fillText(texts[i], x + cell / 2, y + row / 2 + 4);
     });
     context.fillStyle = css('--muted');
@@ -92,13 +92,13 @@ function heatFigure(map) {
   const [low, high] = map.range ?? [Math.min(...all), Math.max(...all)];
   const log = !map.range && low > 0 && high > 20 * low;
   const place = log ? Math.log : value => value;
-  const share = value => low < high ? (place(value) - place(low)) / (place(high) - place(low)) : 0.5;
+  const fraction = value => low < high ? (place(value) - place(low)) / (place(high) - place(low)) : 0.5;
   const panels = element('div', 'panels'), caption = captionOf(map.title, map.meaning);
-  const constants = {};  // a panel of one number is a line, which says as much as a field
+  const constants = {};  // panels with a single value are written as a line of text
   for (const panel of map.panels) {
     const found = new Set(panel.values.filter(value => value !== null));
     if (found.size === 1) (constants[short([...found][0])] ??= []).push(panel.arm);
-    else panels.append(filled(element('div', ''), element('p', 'arm', panel.arm), heatMap(map, panel, share)));
+    else panels.append(filled(element('div', ''), element('p', 'arm', panel.arm), heatMap(map, panel, fraction)));
   }
   if (panels.children.length)
     caption.append(bar(viridis, [[0, short(low, 3)], [1, short(high, 3)]]), element('span', 'muted', log ? 'log' : ''));
@@ -107,14 +107,14 @@ function heatFigure(map) {
     element('p', 'constant', `${value} everywhere: ${arms.join(', ')}`)), panels);
 }
 
-function triangleMap({tokens, arm, layer, head}, name, values, colours, share) {
+function triangleMap({tokens, arm, layer, head}, name, values, colors, fraction) {
   const made = element('canvas', 'map');
   Object.assign(made, {width: tokens, height: tokens, role: 'img',
     ariaLabel: `${arm}, layer ${layer}, head ${head}: ${name}, queries down, keys across`});
   const context = made.getContext('2d'), image = context.createImageData(tokens, tokens);
   for (let query = 0, at = 0; query < tokens; ++query) {
     for (let key = 0; key <= query; ++key, ++at) {
-      if (values[at] !== null) image.data.set([...mixed(colours, share(values[at])), 255], 4 * (query * tokens + key));
+      if (values[at] !== null) image.data.set([...mixed(colors, fraction(values[at])), 255], 4 * (query * tokens + key));
     }
   }
   context.putImageData(image, 0, 0);
@@ -127,8 +127,8 @@ function attentionFigure(head) {
   const caption = captionOf(head.arm,
     `layer ${head.layer}, head ${head.head}, step ${head.step}, first token ${head.first_token}`);
   caption.append(csvButton(`attention_${head.run}_layer${head.layer}_head${head.head}.csv`, () => attentionCsv(head, maps)));
-  const add = (name, values, colours = viridis, share = Math.sqrt) =>
-    shown.append(triangleMap(head, name, values, colours, share));
+  const add = (name, values, colors = viridis, fraction = Math.sqrt) =>
+    shown.append(triangleMap(head, name, values, colors, fraction));
   const two = maps.length > 1;
   add(two ? 'A1' : 'attention', maps[0]);
   if (two) {
@@ -140,7 +140,7 @@ function attentionFigure(head) {
   return filled(element('figure', 'attention'), caption, shown);
 }
 
-// One scale of square roots for all attention maps, one for all differences.
+// All attention maps share a square-root scale; all differences share another.
 function attentionLegend() {
   const scales = {attention: [viridis, [[0, '0'], [0.316, '.1'], [0.707, '.5'], [1, '1']]],
     difference: [diverging, [[0, '−1'], [0.25, '−.25'], [0.5, '0'], [0.75, '.25'], [1, '1']]]};

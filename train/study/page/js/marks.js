@@ -32,7 +32,7 @@ function drawLevels(chart, graph, context) {
   }
 }
 
-// Spikes stand at the value that was measured, also when the curve is smoothed.
+// Draws spikes at the measured value, even if the curve is smoothed.
 function drawMarks(chart, graph, context) {
   const area = graph.getArea(), [from, to] = graph.xAxisRange();
   const inside = x => x >= from && x <= to;

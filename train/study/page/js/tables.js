@@ -1,9 +1,9 @@
-// Tables of runs, sorted by a click on the head of a column.
+// Sorts tables of runs by a click on the head of a column.
 'use strict';
 
 const isMissing = text => text === '' || text === '-';
 
-// Numbers by size, "<0.001" as 0.001, words by letter; what is missing stands last either way.
+// Orders numbers by value ("<0.001" as 0.001), words alphabetically; missing values come last.
 function compareCells(a, b, direction) {
   if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);
   const [x, y] = [a, b].map(text => Number(text.replaceAll(/[,<]/g, '')));

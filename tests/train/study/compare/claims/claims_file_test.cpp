@@ -85,19 +85,19 @@ TEST(ClaimsFile, is_read_in_full) {
   EXPECT_DOUBLE_EQ(file.claims[1].on_axis(file.claims[1].margin), std::log(1.2));
   const Claim& slope = file.claims[2];
   EXPECT_EQ(slope.over, Over::slope);
-  EXPECT_EQ(slope.margin, 0.02) << "that of slopes";
+  EXPECT_EQ(slope.margin, 0.02) << "the margin of slopes";
   EXPECT_EQ(slope.own_lr, (std::vector{1.0, 4.0}));
   EXPECT_EQ(slope.seeds_of_size.at(32).size(), 5u);
   EXPECT_EQ(slope.planned_pairs(), (std::vector<Index>{5, 2}));
 }
 
-TEST(ClaimsFile, has_a_digest_that_any_change_changes) {
+TEST(ClaimsFile, has_a_digest_that_depends_on_every_byte) {
   const std::string text = kWhole;
   EXPECT_EQ(claims_from_text(text, "a").digest, claims_from_text(text, "b").digest);
   EXPECT_NE(claims_from_text(text, "a").digest, claims_from_text(text + "\n", "a").digest);
 }
 
-/// What is said of the file with one text replaced by another.
+/// Returns the errors of the file after replacing one string.
 std::string error(const std::string& text, const std::string& by) {
   std::string file = kWhole;
   const auto at = file.find(text);
@@ -111,10 +111,10 @@ std::string error(const std::string& text, const std::string& by) {
   return "";
 }
 
-TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_there_is) {
+TEST(ClaimsFile, with_unknown_names_is_rejected_with_location_and_alternatives) {
   EXPECT_THAT(error("metric: val_loss", "metric: val_los"),
-              HasSubstr("c.yaml:20:13: error: claims.loss.metric: no metric is called "
-                        "'val_los'; did you mean 'val_loss'?; there are train_loss, val_loss"));
+              HasSubstr("c.yaml:20:13: error: claims.loss.metric: no metric is named 'val_los'; "
+                        "did you mean 'val_loss'?; the metrics are train_loss, val_loss"));
   EXPECT_THAT(error("arm: v2", "arm: v3"),
               HasSubstr("c.yaml:18:10: error: claims.loss.arm: 'v3' is not in arms (softmax, v2, "
                         "wide)"));
@@ -140,10 +140,10 @@ TEST(ClaimsFile, with_something_it_does_not_know_is_refused_with_place_and_what_
   EXPECT_THAT(error("    metric: val_loss",
                     "    compared_with: {arm: v2, reference: softmax}\n"
                     "    metric: val_loss"),
-              HasSubstr("claims.loss.compared_with: names the two arms of the claim itself"));
+              HasSubstr("claims.loss.compared_with: equals the claim's own difference"));
 }
 
-TEST(ClaimsFile, with_numbers_that_do_not_fit_is_refused) {
+TEST(ClaimsFile, with_invalid_numbers_is_rejected) {
   EXPECT_THAT(error("margin: 0.01,", "margin: -0.01,"), HasSubstr("margins.val_loss.margin"));
   EXPECT_THAT(error("margin: 1.2,", "margin: 0.9,"), HasSubstr("margins.grad_norm_median.margin"));
   EXPECT_THAT(error("{margin: 0.01, reason: half of the published lead}", "{margin: 0.01}"),
@@ -158,51 +158,52 @@ TEST(ClaimsFile, with_numbers_that_do_not_fit_is_refused) {
   EXPECT_THAT(error("alpha: 0.01", "alpha: 1"), HasSubstr("alpha"));
 }
 
-TEST(ClaimsFile, with_seeds_or_sizes_that_are_none_is_refused) {
+TEST(ClaimsFile, with_invalid_seeds_or_sizes_is_rejected) {
   EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [-1, 12..14"),
               HasSubstr("seeds: expected seeds such as 11 or 11..18, got '-1'"));
   EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [11, 14..12"), HasSubstr("got '14..12'"));
   EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [11, 1..1000000"), HasSubstr("got '1..1000000'"));
-  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [12, 12..14"), HasSubstr("names a seed twice"));
+  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [12, 12..14"), HasSubstr("has a seed twice"));
   EXPECT_THAT(error("{64: [11, 12], 32: [11..15]}", "{wide: [11, 12], 32: [11..15]}"),
               HasSubstr("claims.slope.seeds.wide: expected a value of model.d_model"));
   EXPECT_THAT(error("{64: [11, 12], 32: [11..15]}", "{32: [11..15]}"),
-              HasSubstr("claims.slope.seeds: names one size, but must name two or more"));
+              HasSubstr("claims.slope.seeds: has one size, but must have at least two"));
   EXPECT_THAT(error("    slope_over: parameters\n", ""),
-              HasSubstr("claims.slope.seeds: names seeds by size, which needs mean_over or"));
+              HasSubstr("claims.slope.seeds: seeds per size need mean_over or"));
   EXPECT_THAT(error("    slope_over: parameters\n", "    slope_over: steps\n"),
               HasSubstr("claims.slope.slope_over: 'steps'"));
   EXPECT_THAT(error("    slope_over: parameters\n",
                     "    slope_over: parameters\n    mean_over: parameters\n"),
-              HasSubstr("claims.slope.slope_over: stands instead of mean_over; keep one of them"));
+              HasSubstr("claims.slope.slope_over: excludes mean_over; keep one of them"));
 }
 
-TEST(ClaimsFile, with_learning_rates_that_are_none_is_refused) {
+TEST(ClaimsFile, with_invalid_learning_rates_is_rejected) {
   EXPECT_THAT(error("[4 x own, own]", "[4 own, own]"),
               HasSubstr("claims.slope.lr: expected own or 4 x own, got '4 own'"));
   EXPECT_THAT(error("[4 x own, own]", "[1 x own, own]"),
-              HasSubstr("claims.slope.lr: names a learning rate twice"));
+              HasSubstr("claims.slope.lr: has a learning rate twice"));
   EXPECT_THAT(error("learning_rates: lr_star.csv\n", ""),
-              HasSubstr("claims.slope.lr: needs 'learning_rates' at the top of the file"));
+              HasSubstr("claims.slope.lr: needs the file of lr_star; name it in 'learning_rates'"));
   EXPECT_THAT(
       error("learning_rates: lr_star.csv", "learning_rates: a/lr_star.csv"),
-      HasSubstr("learning_rates: is 'a/lr_star.csv', but must name a file beside this one"));
+      HasSubstr(
+          "learning_rates: is 'a/lr_star.csv', but must be the name of a file in the same folder"));
   EXPECT_THAT(error("    lr: [4 x own, own]\n", "    lr: own\n    where: {optim.lr: 0.01}\n"),
-              HasSubstr("claims.slope.lr: stands instead of optim.lr in 'where'"));
+              HasSubstr("claims.slope.lr: excludes optim.lr in 'where'"));
   EXPECT_THAT(error("    metric: val_loss\n    lr: [4 x own, own]\n",
                     "    metric: lr_penalty\n    lr: own\n"),
               HasSubstr("claims.slope.lr: must name two learning rates for lr_penalty"));
 }
 
-TEST(ClaimsFile, has_one_primary_claim_a_family_before_its_secondary_ones) {
+TEST(ClaimsFile, has_one_primary_claim_per_family_before_its_secondary_ones) {
   EXPECT_THAT(error("endpoint: secondary", "endpoint: primary"),
-              HasSubstr("claims.scale: family 'losses' has a primary claim already"));
+              HasSubstr("claims.scale: family 'losses' already has a primary claim"));
   EXPECT_THAT(
       error("    endpoint: primary\n", ""),
-      HasSubstr("claims.scale: secondary, but family 'losses' has no primary claim before"));
+      HasSubstr("claims.scale: is secondary, but family 'losses' has no primary claim before"));
 }
 
-TEST(ClaimsFile, without_claims_or_with_other_than_a_map_is_refused) {
+TEST(ClaimsFile, without_a_map_of_claims_is_rejected) {
   for (const char* text : {"", "a", "[1]", "alpha: 0.1", "claims: {}", "claims: [a]",
                            "claims: {a: 1}", "claims: {a: {}}", "claims: {a: {arm: x}}",
                            "claims: {a: {statement: s, arm: x, reference: y}}", "{", "a: 1"}) {
@@ -211,7 +212,7 @@ TEST(ClaimsFile, without_claims_or_with_other_than_a_map_is_refused) {
   EXPECT_THROW(load_claims("/nowhere/claims.yaml"), MissingInput);
 }
 
-TEST(ClaimsFile, of_every_shipped_study_is_right) {
+TEST(ClaimsFile, of_every_shipped_study_is_valid) {
   namespace fs = std::filesystem;
   int read = 0;
   for (const auto& entry : fs::recursive_directory_iterator(DIFFTAPE_TEST_SOURCE_DIR "/configs")) {

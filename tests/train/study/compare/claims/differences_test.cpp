@@ -1,4 +1,4 @@
-// Claims that compare a difference of two arms with that of two others.
+// Claims that compare the difference of two arms with the difference of two others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using test::Result;
 using test::two_arms;
 using testing::HasSubstr;
 
-/// Four arms: the difference of b to a is 0.1 times the seed larger than that of d to c.
+/// Four arms: b - a exceeds d - c by 0.1 times the seed.
 std::vector<RunRecord> four_arms() {
   std::vector<Result> results;
   for (const int seed : {1, 2, 3}) {
@@ -61,7 +61,7 @@ TEST(MeasureDifferences, need_two_that_differ) {
             "")
       << "one of the two may be none";
   EXPECT_EQ(measured(claims("    metric: tokens_per_sec\n" + with), four_arms()).failed_control,
-            "speed: both differences of every seed are the same");
+            "speed: both differences of every seed are equal");
 }
 
 TEST(MeasureDifferences, count_the_seeds_of_both) {
@@ -83,18 +83,18 @@ TEST(MeasureDifferences, count_the_seeds_of_both) {
   EXPECT_TRUE(found.stated_before) << "the fourth seed has one pair alone";
 }
 
-TEST(MeasureDifferences, known_at_different_learning_rates_are_not_compared) {
+TEST(MeasureDifferences, at_different_learning_rates_are_not_compared) {
   std::vector<RunRecord> runs = two_arms();
   for (const char* arm : {"c", "d"}) {
     for (const int seed : {1, 2, 3}) runs.push_back(test::record({.arm = arm, .seed = seed}));
   }
   const Measured found =
       measured(claims("    metric: val_loss\n    compared_with: {arm: c, reference: d}\n"), runs);
-  EXPECT_EQ(found.reason, "a less b is known at lr 0.001, 0.01, c less d at lr 0.001");
+  EXPECT_EQ(found.reason, "a less b has values at lr 0.001, 0.01, c less d at lr 0.001");
   EXPECT_TRUE(found.seeds.empty() && found.a.empty() && found.b.empty());
 }
 
-TEST(MeasureDifferences, of_other_regimes_are_compared_where_the_claim_says_so) {
+TEST(MeasureDifferences, in_other_regimes_are_compared_if_the_claim_selects_them) {
   std::vector<Result> results;
   for (const char* arm : {"a", "b"}) {
     for (const int steps : {5, 80}) {
@@ -115,10 +115,10 @@ TEST(MeasureDifferences, of_other_regimes_are_compared_where_the_claim_says_so) 
   EXPECT_NEAR(found.reference_mean, -0.04, 1e-12);
 }
 
-TEST(MeasureDifferences, one_of_which_is_not_there_are_not_compared) {
+TEST(MeasureDifferences, with_a_missing_arm_are_not_compared) {
   const std::string loss = "    metric: val_loss\n    compared_with: ";
   EXPECT_THAT(measured(claims(loss + "{arm: c, reference: x}\n"), four_arms()).reason,
-              HasSubstr("no arm is called x"));
+              HasSubstr("no arm is named x"));
   auto runs = four_arms();
   std::erase_if(runs, [](const RunRecord& run) { return run.arm == "d" && run.seed == 2; });
   EXPECT_EQ(measured(claims(loss + "{arm: c, reference: d}\n"), runs).seeds,

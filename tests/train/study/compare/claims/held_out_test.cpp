@@ -21,7 +21,7 @@ using testing::HasSubstr;
 const std::string kOneRate = "    where: {optim.lr: 0.01}\n";
 const std::string kLoss = "    metric: val_loss\n" + kOneRate;
 
-/// How far the difference of a to b in a group is from its mean over four groups.
+/// Deviation of the difference of a and b in a group from its mean over four groups.
 constexpr double kDeviations[] = {0.03, -0.01, -0.04, 0.02};
 
 /// two_arms whose runs stored their losses in four groups.
@@ -38,7 +38,7 @@ std::vector<RunRecord> with_groups() {
   return runs;
 }
 
-TEST(HeldOutText, adds_the_spread_over_its_groups_to_that_over_seeds) {
+TEST(HeldOutText, adds_the_spread_over_its_groups_to_the_spread_over_seeds) {
   const Measured seeds = measured(claims(kLoss), test::two_arms());
   const Measured both = measured(claims(kLoss), with_groups());
   EXPECT_EQ(seeds.group_count, 0);
@@ -52,7 +52,7 @@ TEST(HeldOutText, adds_the_spread_over_its_groups_to_that_over_seeds) {
               (of_seeds + of_text) * (of_seeds + of_text) /
                   (of_seeds * of_seeds / 2 + of_text * of_text / 3),
               1e-9);
-  // It may be below that of the seeds alone: their sum has more degrees of freedom.
+  // It may be below the half-width of the seeds alone: the sum has more degrees of freedom.
   EXPECT_NEAR(both.paired.p,
               stats::student_t_two_sided(both.paired.difference.mean / both.paired.error,
                                          both.paired.degrees),
@@ -83,7 +83,7 @@ TEST(HeldOutText, counts_in_differences_of_differences_and_against_numbers) {
   EXPECT_EQ(measured(number, runs).group_count, 4);
 }
 
-TEST(HeldOutText, of_a_pair_without_groups_is_taken_to_be_that_of_the_others) {
+TEST(HeldOutText, of_a_pair_without_groups_is_estimated_from_the_others) {
   auto runs = with_groups();
   for (RunRecord& run : runs) {
     if (run.arm == "b" && run.seed == 2) run.metrics.lists.clear();
@@ -93,7 +93,7 @@ TEST(HeldOutText, of_a_pair_without_groups_is_taken_to_be_that_of_the_others) {
   EXPECT_NEAR(most.paired.error, all.paired.error, 1e-12) << "all pairs have the same deviations";
 }
 
-TEST(HeldOutText, has_no_part_in_the_interval_where_no_pair_stored_its_groups) {
+TEST(HeldOutText, does_not_affect_the_interval_if_no_pair_stored_groups) {
   auto runs = with_groups();
   for (RunRecord& run : runs) {
     if (run.arm == "b") run.metrics.lists.clear();
@@ -109,19 +109,19 @@ TEST(HeldOutText, has_no_part_in_the_interval_where_no_pair_stored_its_groups) {
   EXPECT_EQ(measured(claims(kLoss), empty).group_count, 3) << "nothing was scored in one of them";
 }
 
-TEST(HeldOutText, is_named_where_the_interval_has_its_error) {
+TEST(HeldOutText, is_mentioned_if_the_interval_includes_its_error) {
   const auto runs = with_groups();
   const JudgedClaims judged(claims(kLoss), pointers(runs));
   EXPECT_THAT(claims_notes(judged.file, judged.results).back(),
-              HasSubstr("they have the sampling error of the held-out text too"));
+              HasSubstr("they include the sampling error of the held-out text"));
   EXPECT_THAT(verdicts_csv(judged.results), HasSubstr(",seeds and held-out text,"));
   const auto without = test::two_arms();
   const JudgedClaims seeds(claims(kLoss), pointers(without));
   EXPECT_EQ(claims_notes(seeds.file, seeds.results).back(),
-            "Intervals are of 95 %, over pairs of runs with the same seed.");
+            "Intervals are 95 % intervals over pairs of runs with the same seed.");
 }
 
-TEST(HeldOutText, of_several_sizes_is_weighted_as_the_seeds_are) {
+TEST(HeldOutText, of_several_sizes_is_weighted_like_the_seeds) {
   std::vector<RunRecord> runs, plain;
   for (const Index size : {32, 64}) {
     for (const int seed : {1, 2, 3}) {

@@ -1,4 +1,4 @@
-// Which runs a claim is about, and its numbers.
+// Selects the runs of a claim and measures it.
 #include "train/study/compare/claims/measure.h"
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
             "no run of a has one of the seeds 8, 9");
 }
 
-TEST(Measure, of_other_seeds_at_other_learning_rates_takes_none_of_them) {
+TEST(Measure, skips_other_seeds_at_other_learning_rates) {
   auto runs = two_arms();
   for (const char* arm : {"a", "b"})
     runs.push_back(test::record({.arm = arm, .lr = 0.5, .seed = 7}));
@@ -67,14 +67,14 @@ TEST(Measure, of_other_seeds_at_other_learning_rates_takes_none_of_them) {
   EXPECT_EQ(found.where, "lr 0.001, 0.01");
 }
 
-TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_out) {
+TEST(Measure, gives_a_reason_if_a_run_has_no_value_and_drops_no_run) {
   const auto runs = two_arms([](Result& result) {
     if (result.arm == "a" && result.seed == 2 && result.lr > 5e-3)
       result.state = run::RunState::diverged;
   });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), runs).reason,
-            "a with seed 2 at lr 0.01 diverged at step 12 (train/loss) and has no validation loss; "
-            "let 'where' name learning rates at which no run diverges");
+            "a with seed 2 at lr 0.01 diverged at step 12 (train/loss) and has no value of "
+            "validation loss; select learning rates at which no run diverges with 'where'");
   EXPECT_EQ(measured(claims("    metric: val_loss\n    where: {optim.lr: 0.001}\n"), runs).reason,
             "");
   const Measured capped = measured(claims("    metric: final_loss\n"), runs);
@@ -82,31 +82,31 @@ TEST(Measure, says_of_a_run_that_failed_that_it_has_no_number_and_leaves_none_ou
   EXPECT_EQ(capped.seeds.size(), 3u);
 }
 
-TEST(Measure, says_what_is_missing) {
+TEST(Measure, explains_missing_runs) {
   const auto why = [](const std::string& lines, const std::vector<RunRecord>& runs) {
     return measured(claims(lines), runs).reason;
   };
   const std::string loss = "    metric: val_loss\n";
   EXPECT_EQ(why(loss, test::records({{.arm = "a"}, {.arm = "other"}})),
-            "no arm is called b; did you mean 'a'?; there are a, other");
+            "no arm is named b; did you mean 'a'?; the arms are a, other");
   EXPECT_EQ(why("    metric: sink_rate\n", two_arms()), "no run of a logged attn/sink_rate");
   EXPECT_EQ(why(loss + "    where: {optim.lr: 0.5}\n", two_arms()), "no run matches 'where'");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .lr = 1e-3}, {.arm = "b", .lr = 1e-2}})),
-            "a and b share no learning rate (0.001 and 0.01)");
+            "a and b have no common learning rate (0.001 and 0.01)");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .seed = 1}, {.arm = "b", .seed = 2}})),
-            "a and b have no seed in common");
+            "a and b have no common seed");
   EXPECT_EQ(why(loss, test::records({{.arm = "a", .state = run::RunState::running}, {.arm = "b"}})),
             "no run of a has ended");
   EXPECT_EQ(why("    metric: lr_sensitivity\n", test::records({{.arm = "a"}, {.arm = "b"}})),
-            "lr sensitivity needs two learning rates or more; there is 0.001");
+            "lr sensitivity needs at least two learning rates, but there is only 0.001");
   EXPECT_EQ(
       why(loss, test::records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
-      "a and b do not compare: data.seq_len is 128 and 256");
+      "a and b cannot be compared: data.seq_len is 128 and 256");
   EXPECT_THAT(why(loss, test::records({{.arm = "a"}, {.arm = "a"}, {.arm = "b"}})),
               HasSubstr("a has two runs of seed 1 at lr 0.001"));
 }
 
-TEST(Measure, refuses_arms_whose_runs_are_no_samples_of_one_population) {
+TEST(Measure, rejects_arms_whose_runs_differ_in_more_than_the_seed) {
   const std::string loss = "    metric: val_loss\n";
   const auto clipped =
       test::records({{.arm = "a", .config = {{"optim.max_grad_norm", "1"}}},
@@ -133,19 +133,19 @@ TEST(Measure, compares_an_arm_with_a_number) {
       std::log(4), 1e-12);
   EXPECT_THAT(
       measured(against("    value: 8\n    metric: attention_logit\n"), ratio).failed_control,
-      HasSubstr("have the same number"));
+      HasSubstr("have the same value"));
 }
 
-TEST(Measure, of_a_control_that_cannot_be_told_compares_nothing) {
+TEST(Measure, without_a_value_of_the_control_compares_nothing) {
   const auto why = [](const std::string& control) {
     return measured(claims("    metric: val_loss\n    controls: [{" + control + "}]\n"), two_arms())
         .reason;
   };
   EXPECT_EQ(why("arm: a, metric: sink_rate, from: 0"), "control: a run of a has no sink rate");
-  EXPECT_THAT(why("arm: c, metric: val_loss, from: 0"), HasSubstr("no arm is called c"));
+  EXPECT_THAT(why("arm: c, metric: val_loss, from: 0"), HasSubstr("no arm is named c"));
 }
 
-TEST(Measure, knows_whether_the_claims_were_stated_before_the_runs) {
+TEST(Measure, detects_whether_the_claims_were_preregistered) {
   const ClaimsFile file = claims("    metric: val_loss\n");
   const auto with = [&](const std::string& first, const std::string& second) {
     return measured(file, test::records({{.arm = "a", .config = {{"run.claims", first}}},
@@ -157,7 +157,7 @@ TEST(Measure, knows_whether_the_claims_were_stated_before_the_runs) {
   EXPECT_FALSE(measured(file, two_arms()).stated_before);
 }
 
-TEST(Measure, needs_what_the_controls_say) {
+TEST(Measure, checks_the_controls) {
   const auto failed = [](const std::string& control) {
     return measured(claims("    metric: val_loss\n    controls: [{arm: b, metric: val_loss, " +
                            control + "}]\n"),
@@ -169,10 +169,10 @@ TEST(Measure, needs_what_the_controls_say) {
   EXPECT_EQ(failed("to: 2"), "validation loss: b has 2.26 on average; need 2 or less");
   const auto same = two_arms([](Result& result) { result.loss = 2.3; });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), same).failed_control,
-            "validation loss: both runs of every pair have the same number");
+            "validation loss: both runs of every pair have the same value");
 }
 
-/// The arms that V2 and softmax of `some_claims` are, or why there are none.
+/// Returns the arms that `some_claims` selects as V2 and softmax, or why there are none.
 std::string pair(const std::vector<Result>& results) {
   const std::vector<RunRecord> runs = test::records(results);
   const ClaimsFile file = test::some_claims();
@@ -184,7 +184,7 @@ std::string pair(const std::vector<Result>& results) {
   }
 }
 
-TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
+TEST(ArmsOfClaims, are_found_by_their_fields_of_attention) {
   const Result softmax{.arm = "mine"}, v2{.arm = "other", .attention = {{"kind", "diff_v2"}}};
   const auto changed = [&](const char* key, const char* value) {
     Result result = v2;
@@ -192,7 +192,7 @@ TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
     return pair({softmax, result});
   };
   EXPECT_EQ(pair({softmax, v2}), "other against mine");
-  EXPECT_EQ(changed("lambda", "sigmoid"), "other against mine") << "that of the kind, said again";
+  EXPECT_EQ(changed("lambda", "sigmoid"), "other against mine") << "the default of the kind";
   EXPECT_EQ(changed("gate", "preset"), "other against mine");
   EXPECT_EQ(changed("gate", "head"), "no arm is v2 (kind: diff_v2)");
   EXPECT_EQ(changed("qk_norm", "true"), "other and mine also differ in model.attention.qk_norm");
@@ -204,7 +204,7 @@ TEST(ArmsOfClaims, are_those_of_the_fields_of_attention_and_no_others) {
   EXPECT_EQ(changed("rotation", "none"), unknown);
 }
 
-TEST(ArmsOfClaims, are_the_first_that_differ_in_nothing_else) {
+TEST(ArmsOfClaims, are_the_first_pair_without_another_difference) {
   const Result v2{.arm = "v2", .attention = {{"kind", "diff_v2"}}};
   const Result wide{.arm = "wide", .config = {{"optim.max_grad_norm", "0"}}};
   EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.max_grad_norm");

@@ -24,7 +24,7 @@ constexpr const char* kOwnRates =
     "b,64,64000,0.008,,,2.1,1 2,\n"
     "a,32,32000,,,,,1 2,the lowest mean loss is at the highest rate\n";
 
-/// Claims with these lines beside kOwnRates.
+/// Returns claims with these lines and kOwnRates.
 ClaimsFile claims_with_rates(const std::string& lines) {
   const test::ScratchDir dir;
   test::put(dir / "lr_star.csv", kOwnRates);
@@ -37,8 +37,8 @@ ClaimsFile claims_with_rates(const std::string& lines) {
 
 const std::string kFinalLoss = "    metric: val_loss\n";
 
-/// Seeds 1 to 5 of both arms on a ladder and at their own rates, four times these too. a is lower
-/// by 0.1 at its own, and its penalty is 0.3 where that of b is 0.5.
+/// Returns seeds 1 to 5 of both arms on a ladder, at their own rates, and at four times these. a is
+/// lower by 0.1 at its own rate; the penalties are 0.3 (a) and 0.5 (b).
 std::vector<RunRecord> ladder_and_own() {
   std::vector<RunRecord> runs;
   for (const int seed : {1, 2, 3, 4, 5}) {
@@ -80,7 +80,7 @@ TEST(OwnLearningRates, can_be_multiplied) {
   EXPECT_EQ(four.where, "4 x own lr (a 0.0123, b 0.008)");
 }
 
-TEST(OwnLearningRates, and_a_multiple_of_them_give_a_penalty) {
+TEST(OwnLearningRates, and_their_multiples_give_a_penalty) {
   const Measured found = measured(
       claims_with_rates("    metric: lr_penalty\n    lr: [own, 4 x own]\n"), ladder_and_own());
   EXPECT_EQ(found.reason, "");
@@ -89,7 +89,7 @@ TEST(OwnLearningRates, and_a_multiple_of_them_give_a_penalty) {
   EXPECT_EQ(found.where, "own and 4 x own lr (a 0.0123, b 0.008)");
 }
 
-TEST(OwnLearningRates, of_a_run_that_diverged_at_the_higher_one_cost_the_loss_at_init) {
+TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_at_init) {
   auto runs = ladder_and_own();
   std::erase_if(runs, [](const RunRecord& run) { return run.seed == 4 && run.lr > 0.04; });
   runs.push_back(
@@ -101,20 +101,20 @@ TEST(OwnLearningRates, of_a_run_that_diverged_at_the_higher_one_cost_the_loss_at
   EXPECT_NEAR(found.a[1], test::kInitialLoss - (2 + 0.16 - 0.14), 1e-12);
 }
 
-TEST(OwnLearningRates, that_no_run_has_are_a_reason) {
+TEST(OwnLearningRates, without_runs_give_a_reason) {
   const auto why = [](const ClaimsFile& file, std::vector<RunRecord> runs) {
     return measured(file, runs).reason;
   };
   auto runs = ladder_and_own();
   EXPECT_EQ(why(claims_with_rates(kFinalLoss + "    lr: 3 x own\n"), runs),
-            "no run of a at lr 0.0369, 3 times its own, with a seed that did not choose it");
+            "no run of a has lr 0.0369, 3 times its own, and a seed that did not choose it");
   std::erase_if(runs, [](const RunRecord& run) { return run.seed > 2; });
   EXPECT_EQ(why(claims_with_rates(kFinalLoss + "    lr: own\n"), runs),
-            "no run of a at lr 0.0123, 1 times its own, with a seed that did not choose it");
+            "no run of a has lr 0.0123, 1 times its own, and a seed that did not choose it");
   ClaimsFile early = claims_with_rates(kFinalLoss + "    lr: own\n");
   early.own_rates.reset();
   EXPECT_EQ(why(early, ladder_and_own()),
-            "lr_star.csv is not there yet: no arm has a learning rate of its own");
+            "lr_star.csv does not exist yet, so no arm has its own learning rate");
   const ClaimsFile file = claims_with_rates(kFinalLoss + "    lr: own\n");
   std::vector<RunRecord> small, large;
   for (const char* arm : {"a", "b"}) {
@@ -126,7 +126,7 @@ TEST(OwnLearningRates, that_no_run_has_are_a_reason) {
   EXPECT_THAT(why(file, large), HasSubstr("has no learning rate of arm a at model.d_model 128"));
 }
 
-TEST(OwnLearningRates, are_no_part_of_the_digest_of_the_claims) {
+TEST(OwnLearningRates, do_not_affect_the_digest_of_the_claims) {
   const ClaimsFile file = claims_with_rates(kFinalLoss + "    lr: own\n");
   ASSERT_TRUE(file.own_rates);
   EXPECT_EQ(file.own_rates->rates.size(), 3u);

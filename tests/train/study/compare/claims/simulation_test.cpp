@@ -1,5 +1,5 @@
-// The whole of the verdicts over simulated studies with the claims of the size ladder: how often a
-// primary one is wrong, whatever is true, and whether they decide as often as their seeds can.
+// Simulates studies with the claims of the size ladder. Checks how often a primary verdict is
+// wrong, for any true differences, and that verdicts reach the computed power.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,15 +17,15 @@ namespace {
 constexpr int kStudies = 4000;  // of each truth
 constexpr int kPairs = 12;
 
-/// A standard error of the mean is this fraction of the margin: both questions can be answered.
+/// Standard error of the mean as a fraction of the margin; both hypotheses can be decided.
 constexpr double kErrorPerMargin = 0.2;
 
-/// The true difference of the primary claim with this number, or of a secondary one, in margins. A
-/// verdict of equivalence holds up to 1 and is wrong just above it.
+/// True difference, in margins, of the primary claim with this index, or of a secondary claim. A
+/// verdict of equivalence is right up to 1 and wrong above.
 using Truth = std::function<double(std::size_t primary)>;
 constexpr double kEdge = 1 + 1e-9, kLarge = 3;
 
-/// What is wrong to say of a true difference, in margins.
+/// Returns whether a finding is wrong for a true difference, in margins.
 bool is_wrong(const ClaimResult& result, double truth) {
   const bool supported = result.verdict.finding == Finding::supported;
   if (!result.verdict.is_decided() || result.endpoint == Rank::exploratory) return false;
@@ -48,8 +48,8 @@ bool is_wrong(const ClaimResult& result, double truth) {
 
 class Studies : public testing::Test {
  protected:
-  /// Of `kStudies`: the fraction with a wrong verdict on a primary claim and on a claim of each
-  /// family, and how often each claim was decided.
+  /// Fraction of studies with a wrong verdict on a primary claim and on a claim of each family, and
+  /// how often each claim was decided.
   struct Counted {
     double wrong_primary = 0;
     std::map<std::string, double> wrong_in_family, decided;
@@ -95,8 +95,8 @@ class Studies : public testing::Test {
 
   ClaimsFile file =
       load_claims(DIFFTAPE_TEST_SOURCE_DIR "/configs/studies/size_ladder/claims.yaml");
-  /// One in twenty, and two standard errors of counting it in kStudies studies: where the true rate
-  /// is one in twenty, one truth in forty would exceed it.
+  /// 0.05 plus two standard errors for kStudies studies: at a true rate of 0.05, one case in forty
+  /// would exceed it.
   const double at_most = 0.05 + 2 * std::sqrt(0.05 * 0.95 / kStudies);
 
  private:
@@ -116,12 +116,12 @@ class Studies : public testing::Test {
   }
 };
 
-/// Differences by the number of the primary claim; of secondary claims the last.
+/// Differences by the index of the primary claim; the last one is for secondary claims.
 Truth listed(const std::vector<double>& margins) {
   return [margins](std::size_t i) { return margins[std::min(i, margins.size() - 1)]; };
 }
 
-TEST_F(Studies, have_five_primary_claims_with_margins_to_be_wrong_about) {
+TEST_F(Studies, have_five_primary_claims_with_margins) {
   int primaries = 0;
   for (const Claim& claim : file.claims) {
     if (claim.endpoint != Rank::primary) continue;
@@ -131,7 +131,7 @@ TEST_F(Studies, have_five_primary_claims_with_margins_to_be_wrong_about) {
   EXPECT_EQ(primaries, 5);
 }
 
-TEST_F(Studies, with_one_truth_for_all_claims_call_a_false_primary_in_at_most_one_of_twenty) {
+TEST_F(Studies, with_one_truth_for_all_claims_err_in_at_most_one_of_twenty) {
   for (const double everywhere : {0.0, kEdge, -kEdge, 0.5, -kLarge}) {
     const Counted counted = simulate(listed({everywhere}));
     EXPECT_LE(counted.wrong_primary, at_most) << everywhere;
@@ -140,10 +140,10 @@ TEST_F(Studies, with_one_truth_for_all_claims_call_a_false_primary_in_at_most_on
   }
 }
 
-TEST_F(Studies, with_mixed_truths_call_a_false_primary_in_at_most_one_of_twenty) {
-  // Where some claims differ by the margin and the others not at all, the first have a difference
-  // to find and an equivalence to call falsely, the others the reverse: correcting each question
-  // for itself credits both.
+TEST_F(Studies, with_mixed_truths_err_in_at_most_one_of_twenty) {
+  // Some claims differ by the margin, others not at all. The first have a difference to find and an
+  // equivalence to find falsely, the others the reverse. Correcting each hypothesis separately
+  // would credit both.
   for (const std::vector<double>& mixed :
        {std::vector{kEdge, 0.0, kEdge, 0.0, kEdge}, std::vector{0.0, kEdge, 0.0, -kEdge, 0.0},
         std::vector{kEdge, kEdge, 0.0, 0.0, kEdge}, std::vector{-kLarge, kEdge, 0.0, 0.0, kLarge},
@@ -155,7 +155,7 @@ TEST_F(Studies, with_mixed_truths_call_a_false_primary_in_at_most_one_of_twenty)
   }
 }
 
-TEST_F(Studies, with_an_effect_decide_as_often_as_their_seeds_can) {
+TEST_F(Studies, with_an_effect_decide_at_the_expected_power) {
   constexpr double kEffect = 0.9;  // in margins
   const Counted counted = simulate(listed({kEffect}));
   for (const Claim& claim : file.claims) {

@@ -21,13 +21,13 @@ const std::string kOfLoss = "    metric: val_loss\n";
 const std::string kSlope = kOfLoss + "    slope_over: parameters\n";
 const std::string kMean = kOfLoss + "    mean_over: parameters\n";
 
-/// The difference of a to b: -0.04 at 32, rising by 0.01 a doubling, with a spread over seeds.
+/// Difference of a and b: -0.04 at 32, rising by 0.01 per doubling, with a spread over seeds.
 double gap(Index d_model, int seed) {
   const double noise = 0.002 * ((seed * 7 + static_cast<int>(d_model)) % 5 - 2);
   return -0.04 + 0.01 * std::log2(static_cast<double>(d_model) / 32) + noise;
 }
 
-/// Both arms at these sizes with seeds from 1.
+/// Returns both arms at these sizes with seeds from 1.
 std::vector<RunRecord> at_sizes(const std::vector<std::pair<Index, int>>& seeds_of_sizes) {
   std::vector<RunRecord> runs;
   for (const auto& [size, seeds] : seeds_of_sizes) {
@@ -40,7 +40,7 @@ std::vector<RunRecord> at_sizes(const std::vector<std::pair<Index, int>>& seeds_
   return runs;
 }
 
-TEST(ClaimsOverSizes, have_the_slope_or_the_mean_of_the_gaps_of_the_sizes) {
+TEST(ClaimsOverSizes, estimate_the_slope_or_the_mean_of_the_gaps) {
   const auto runs = at_sizes({{32, 6}, {64, 5}, {128, 4}});
   std::vector<stats::SizeGaps> gaps;
   for (const auto& [size, seeds] : {std::pair<Index, int>(32, 6), {64, 5}, {128, 4}}) {
@@ -68,7 +68,7 @@ TEST(ClaimsOverSizes, have_the_slope_or_the_mean_of_the_gaps_of_the_sizes) {
   }
 }
 
-TEST(ClaimsOverSizes, say_the_sizes_and_what_the_difference_is) {
+TEST(ClaimsOverSizes, name_the_sizes_and_the_difference) {
   const auto runs = at_sizes({{32, 4}, {64, 4}});
   const JudgedClaims slope(claims(kSlope), pointers(runs));
   EXPECT_THAT(numbers_text(slope.results[0]),
@@ -83,7 +83,7 @@ TEST(ClaimsOverSizes, say_the_sizes_and_what_the_difference_is) {
   EXPECT_EQ(mean.results[0].verdict.words(), "exploratory: supported");
 }
 
-TEST(ClaimsOverSizes, take_the_sizes_and_seeds_that_they_name) {
+TEST(ClaimsOverSizes, use_the_sizes_and_seeds_that_they_name) {
   const auto runs = at_sizes({{32, 6}, {64, 5}, {128, 2}});
   const Measured found =
       measured(claims(kSlope + "    seeds: {32: [1..4], 64: [2, 3, 5, 9]}\n"), runs);
@@ -92,7 +92,7 @@ TEST(ClaimsOverSizes, take_the_sizes_and_seeds_that_they_name) {
   EXPECT_EQ(found.missing, 1);
 }
 
-TEST(ClaimsOverSizes, say_what_is_missing) {
+TEST(ClaimsOverSizes, explain_missing_runs) {
   const auto why = [](const std::vector<RunRecord>& runs, const std::string& more = "") {
     return measured(claims(kSlope + more), runs).reason;
   };
@@ -104,8 +104,7 @@ TEST(ClaimsOverSizes, say_what_is_missing) {
   auto runs = at_sizes({{32, 3}, {64, 3}});
   for (const int seed : {1, 2, 3}) runs.push_back(sized_record({"b", 128, seed}));
   EXPECT_EQ(why(runs),
-            "a has runs at model.d_model 32, 64, b at 32, 64, 128; name the sizes that "
-            "count in 'where'");
+            "a has runs at model.d_model 32, 64, b at 32, 64, 128; select sizes with 'where'");
   EXPECT_EQ(why(runs, "    where: {model.d_model: [32, 64]}\n"), "");
   EXPECT_EQ(why(test::two_arms()),
             "a and b have runs at one value of model.d_model, but need two or more");
@@ -123,10 +122,10 @@ TEST(ClaimsOverSizes, without_a_spread_are_not_testable) {
     }
   }
   EXPECT_EQ(measured(claims(kMean), runs).failed_control,
-            "all differences of each size are the same: no spread is known");
+            "all differences at each size are equal, so the spread is unknown");
   for (RunRecord& run : runs) run.numbers = runs.front().numbers;
   EXPECT_EQ(measured(claims(kMean), runs).failed_control,
-            "validation loss: both runs of every pair have the same number");
+            "validation loss: both runs of every pair have the same value");
 }
 
 }  // namespace

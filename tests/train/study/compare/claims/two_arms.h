@@ -1,5 +1,5 @@
 #pragma once
-// Two arms of made-up runs, and what a claim about them measures.
+// Two arms of synthetic runs, and the measurement of a claim about them.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace difftape::test {
 
-/// A claim with these lines, about arms a and b.
+/// Returns a claim about arms a and b with these lines.
 inline study::ClaimsFile claims(const std::string& lines, const std::string& top = "") {
   return study::claims_from_text(
       top + "claims:\n  c:\n    statement: s\n    arm: a\n    reference: b\n" + lines, "c.yaml");
@@ -25,7 +25,7 @@ inline study::Measured measured(const study::ClaimsFile& file,
   return measure(file.claims.front(), file, pointers(runs));
 }
 
-/// Arms a and b with three seeds at two learning rates; `change` is applied to each.
+/// Returns arms a and b with three seeds at two learning rates; `change` is applied to each run.
 inline std::vector<study::RunRecord> two_arms(void (*change)(Result&) = [](Result&) {}) {
   std::vector<Result> results;
   for (const char* arm : {"a", "b"}) {
@@ -82,7 +82,7 @@ struct SizedResult {
   run::RunState state = run::RunState::finished;
 };
 
-/// A thousand parameters for each unit of model.d_model.
+/// Sets 1,000 parameters per unit of model.d_model.
 inline study::RunRecord sized_record(const SizedResult& result) {
   study::RunRecord run = record({.arm = result.arm,
                                  .lr = result.lr,
@@ -94,7 +94,7 @@ inline study::RunRecord sized_record(const SizedResult& result) {
   return run;
 }
 
-/// The loss of a run in groups of held-out documents.
+/// Sets the loss of a run per group of held-out documents.
 inline void set_groups(study::RunRecord& run, const std::vector<double>& losses) {
   run.metrics.lists["val/group_loss"].set(run.metrics.step.size() - 1, losses);
 }

@@ -1,4 +1,4 @@
-// Verdicts on made-up numbers: what each p value decides, and how often that is wrong.
+// Verdicts on synthetic values: decisions by p values, and their error rates.
 #include "train/study/compare/claims/verdicts.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ Claim claim(const std::string& id, Rank rank = Rank::primary, Expect expect = Ex
   return made;
 }
 
-/// Pairs whose differences are `mean` and a deviation that alternates.
+/// Returns pairs whose differences are `mean` plus an alternating deviation.
 Measured pairs(double mean, double deviation = 0.01, int count = 8) {
   Measured made;
   made.arm = "a";
@@ -50,7 +50,7 @@ Finding finding(const Claim& made, Measured measured) {
   return decide(file, {std::move(measured)}).front().verdict.finding;
 }
 
-TEST(Verdicts, count_every_primary_claim_of_the_file_also_those_of_other_sweeps) {
+TEST(Verdicts, count_every_primary_claim_of_the_file_even_of_other_sweeps) {
   ClaimsFile file;
   file.claims = {claim("here"), claim("elsewhere"), claim("elsewhere too")};
   Measured none;
@@ -60,7 +60,7 @@ TEST(Verdicts, count_every_primary_claim_of_the_file_also_those_of_other_sweeps)
   EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
 }
 
-TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
+TEST(Verdicts, on_a_difference_are_supported_contradicted_or_inconclusive) {
   using enum Finding;
   for (const auto& [expect, lower, higher, none] :
        {std::tuple(Expect::lower, supported, contradicted, equivalent),
@@ -79,7 +79,7 @@ TEST(Verdicts, of_a_difference_are_for_it_against_it_or_neither) {
   EXPECT_EQ(finding(above, pairs(0.01, 0.001)), supported) << "above 0, and not above the margin";
 }
 
-TEST(Verdicts, of_equal_differences_are_no_surer_than_signs) {
+TEST(Verdicts, on_equal_differences_use_the_sign_test) {
   using enum Finding;
   for (const Expect expect : {Expect::lower, Expect::equivalent, Expect::not_higher}) {
     const Claim made = claim("c", Rank::primary, expect, 0.02);
@@ -91,7 +91,7 @@ TEST(Verdicts, of_equal_differences_are_no_surer_than_signs) {
   EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0, 3)}).front()), "inconclusive");
 }
 
-TEST(Verdicts, of_a_difference_that_is_smaller_than_the_margin_say_so) {
+TEST(Verdicts, on_a_difference_within_the_margin_mention_it) {
   ClaimsFile file;
   file.claims = {claim("c", Rank::primary, Expect::lower, 0.02)};
   EXPECT_EQ(verdict_text(decide(file, {pairs(-0.01, 0.001)}).front()),
@@ -112,7 +112,7 @@ TEST(Verdicts, need_three_seeds_and_the_control) {
             "not testable here: gradient spikes: softmax has 0.3 on average; need 5 to 30");
 }
 
-TEST(Verdicts, wait_for_the_seeds_of_the_plan) {
+TEST(Verdicts, wait_for_the_planned_seeds) {
   ClaimsFile file;
   file.claims = {claim("c")};
   Measured few = pairs(-0.1, 0.001, 5);
@@ -125,7 +125,7 @@ TEST(Verdicts, wait_for_the_seeds_of_the_plan) {
   EXPECT_EQ(verdict_text(decide(file, {few}).front()), "inconclusive: 5 of 8 seeds have ended");
 }
 
-TEST(Verdicts, of_primary_claims_are_credited_once_both_questions_are_answered) {
+TEST(Verdicts, on_primary_claims_are_credited_once_both_hypotheses_are_decided) {
   ClaimsFile file;
   for (const char* id : {"first", "second", "third"})
     file.claims.push_back(claim(id, Rank::primary, Expect::lower, 0.02));
@@ -140,7 +140,7 @@ TEST(Verdicts, of_primary_claims_are_credited_once_both_questions_are_answered) 
       << "the margin of the second is still open";
 }
 
-TEST(Verdicts, of_equivalence_never_credit_others) {
+TEST(Verdicts, on_equivalence_never_credit_others) {
   ClaimsFile file;
   for (const char* id : {"first", "second"})
     file.claims.push_back(claim(id, Rank::primary, Expect::equivalent, 0.02));
@@ -149,7 +149,7 @@ TEST(Verdicts, of_equivalence_never_credit_others) {
   EXPECT_DOUBLE_EQ(results[1].p_corrected, 2 * results[1].p);
 }
 
-TEST(Verdicts, of_primary_claims_are_corrected_by_holm_of_others_by_their_rank) {
+TEST(Verdicts, are_corrected_by_the_rank_of_the_claim) {
   ClaimsFile file;
   file.claims = {claim("first"), claim("second"), claim("third", Rank::secondary),
                  claim("fourth", Rank::secondary), claim("fifth", Rank::exploratory)};
@@ -166,7 +166,7 @@ TEST(Verdicts, of_primary_claims_are_corrected_by_holm_of_others_by_their_rank) 
   EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
 }
 
-TEST(Verdicts, of_secondary_claims_are_exploratory_where_the_gate_is_closed) {
+TEST(Verdicts, on_secondary_claims_are_exploratory_if_the_gate_is_closed) {
   ClaimsFile file;
   file.claims = {claim("first"), claim("second", Rank::secondary), claim("third", Rank::secondary)};
   file.claims[1].family = file.claims[2].family = "first";
@@ -177,15 +177,14 @@ TEST(Verdicts, of_secondary_claims_are_exploratory_where_the_gate_is_closed) {
   EXPECT_EQ(verdict_text(half[2]), "exploratory: supported") << "the one before it was not decided";
 }
 
-TEST(Verdicts, on_claims_that_were_not_stated_before_are_exploratory) {
+TEST(Verdicts, on_claims_that_were_not_preregistered_are_exploratory) {
   ClaimsFile file;
   file.claims = {claim("c")};
   Measured late = pairs(-0.1);
   late.stated_before = false;
   const auto results = decide(file, {late});
   EXPECT_EQ(verdict_text(results[0]), "exploratory: supported");
-  EXPECT_THAT(claims_notes(file, results)[1],
-              HasSubstr("1 of them was not stated before the runs"));
+  EXPECT_THAT(claims_notes(file, results)[1], HasSubstr("1 claim was not preregistered"));
 }
 
 ClaimsFile file_with(const std::string& top) {
@@ -203,11 +202,11 @@ claims:
                           "c.yaml");
 }
 
-TEST(Power, of_claims_is_that_of_the_first_step_of_the_correction) {
+TEST(Power, of_claims_uses_the_level_of_the_first_step_of_the_correction) {
   const auto rows = power_table(file_with("seeds: [1..8]\n"), 3).rows;
   ASSERT_EQ(rows.size(), 3u) << "exploratory claims decide nothing";
   const double error = 0.011 / std::sqrt(8.0);
-  EXPECT_EQ(rows[0][2], "8") << "those of the file, whatever the sweep trains";
+  EXPECT_EQ(rows[0][2], "8") << "the seeds of the file, whatever the sweep trains";
   EXPECT_EQ(rows[0][4], fmt::format("{:.3g}", stats::student_t_quantile(0.975, 7) * error));
   const double found = std::stod(rows[0][5]);
   EXPECT_NEAR(stats::two_sided_power(found, error, 7, 0.025), 0.8, 0.01);
@@ -218,14 +217,14 @@ TEST(Power, of_claims_is_that_of_the_first_step_of_the_correction) {
                                    HasSubstr(" SD"), "-", "-"));
 }
 
-TEST(Power, of_a_claim_without_seeds_is_that_of_those_that_are_trained) {
+TEST(Power, of_a_claim_without_seeds_uses_the_trained_seeds) {
   const auto rows = power_table(file_with(""), 5).rows;
   EXPECT_EQ(rows[0][2], "5");
   EXPECT_EQ(rows[2][2], "6");
   EXPECT_EQ(power_table(file_with(""), 1).rows[0][4], "-") << "one seed has no interval";
 }
 
-TEST(Power, of_a_mean_over_sizes_adds_up_their_seeds) {
+TEST(Power, of_a_mean_over_sizes_combines_their_seeds) {
   const std::string claim =
       "{statement: s, endpoint: primary, arm: a, reference: b, metric: val_loss, planned_sd: "
       "0.012, "
@@ -241,7 +240,7 @@ TEST(Power, of_a_mean_over_sizes_adds_up_their_seeds) {
   EXPECT_EQ(rows[1][4], "-") << "the sizes are not known";
 }
 
-TEST(Power, of_claims_without_a_primary_one_says_that_they_are_exploratory) {
+TEST(Power, explains_that_all_claims_are_exploratory_without_a_primary_one) {
   const ClaimsFile file = claims_from_text(
       "claims: {a: {statement: s, arm: a, reference: b, metric: val_loss}}", "c.yaml");
   EXPECT_EQ(power_text(file, 8, 80), "c.yaml has no primary claim: all are exploratory\n");

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <regex>
+#include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "core/platform.h"
@@ -22,11 +25,11 @@ constexpr const char* kExitCodes =
     "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
     "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
 
-/// The keys that an option names by themselves or their last part, here or elsewhere, and what is
-/// to know of a name from elsewhere.
+/// Keys whose full name or last part is the name of an option, or else the alias of a key in
+/// another framework.
 struct MeantKeys {
   std::vector<std::string> keys;
-  const run::FrameworkAlias* foreign = nullptr;  ///< only without keys
+  const run::FrameworkAlias* foreign = nullptr;  ///< null if there are keys
 };
 MeantKeys keys_called(const std::string& name) {
   MeantKeys meant;
@@ -36,14 +39,14 @@ MeantKeys keys_called(const std::string& name) {
   return meant;
 }
 
-/// How a command is given the value of a key: eval has an option of its own for its data.
+/// Returns the option that sets a key; eval has a separate option for its data.
 std::string given_to(const CLI::App& command, const std::string& key, const std::string& value) {
   const bool own = key == "data.path" && command.get_option_no_throw("--data") != nullptr;
   return own ? fmt::format("--data {}", value) : fmt::format("--set {}={}", key, value);
 }
 
-/// What to do instead of giving an option that is the name of a key, here or elsewhere, or of an
-/// arm of a sweep. Empty if it is not.
+/// Returns advice if an unknown option is the name of a key, here or in another framework, or
+/// `--arm`; otherwise an empty string.
 std::string advice_for_option(const CLI::App& command, const std::string& option,
                               const std::string& value) {
   const auto begin = option.find_first_not_of('-');
@@ -62,12 +65,12 @@ std::string advice_for_option(const CLI::App& command, const std::string& option
   const std::string key(foreign->key);
   if (key.empty()) return fmt::format("; {}", foreign->note);
   if (foreign->note.empty()) return "; write " + given_to(command, key, shown);
-  // What there has another meaning or form is not a value here.
+  // A value with another meaning or form is not repeated.
   return fmt::format("; {}; write {}", foreign->description(), given_to(command, key, "VALUE"));
 }
 
-/// What to write for the first of the words that a command does not know, or nothing: values of
-/// the configuration go through --set, and arguments have no dashes.
+/// Returns advice for the first word that a command does not know, or nothing: --set sets values
+/// of the configuration, and arguments have no dashes.
 std::string other_habit(const CLI::App& command, const std::vector<std::string>& unknown) {
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   const bool has_value = word.size() < unknown.front().size();
@@ -83,7 +86,21 @@ std::string other_habit(const CLI::App& command, const std::vector<std::string>&
   return advice_for_option(command, word, value);
 }
 
-/// What is wrong with a command, in words that name it: CLI11 only counts what it does not know.
+/// Returns an error of CLI11 in the wording of this program.
+std::string reworded(const std::string& error) {
+  static const std::pair<std::regex, const char*> kForms[] = {
+      {std::regex("(.*): At Most 1 required but received (\\d+)"),
+       "$1: given $2 times, but must be given once; remove all but one"},
+      {std::regex("(.*): 1 required .* missing"), "$1: a value is missing; give it after $1"},
+      {std::regex("(.*): Value (.*) not in range (.*) to (.*)"),
+       "$1: expected a number from $3 to $4, got '$2'"},
+      {std::regex("Could not convert: (.*) = (.*)"), "$1: expected a number, got '$2'"}};
+  for (const auto& [form, words] : kForms)
+    if (std::regex_match(error, form)) return std::regex_replace(error, form, words);
+  return error;
+}
+
+/// Returns what is wrong with a command and names unknown words, which CLI11 only counts.
 std::string usage_problem(const CLI::App& command, const CLI::ParseError& error) {
   std::vector<std::string> commands, options;
   for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
@@ -91,8 +108,9 @@ std::string usage_problem(const CLI::App& command, const CLI::ParseError& error)
   for (const CLI::Option* option : command.get_options()) options.push_back(option->get_name());
   const std::vector<std::string> unknown = command.remaining();
   if (unknown.empty()) {
-    return commands.empty() ? error.what()
-                            : fmt::format("give a command: {}", fmt::join(commands, ", "));
+    return commands.empty()
+               ? reworded(error.what())
+               : fmt::format("a command is missing; give one of {}", fmt::join(commands, ", "));
   }
   const std::string& word = unknown.front();
   const std::string habit = other_habit(command, unknown);
@@ -102,10 +120,10 @@ std::string usage_problem(const CLI::App& command, const CLI::ParseError& error)
   }
   if (!commands.empty())
     return fmt::format("unknown command '{}'{}", word, system::did_you_mean(word, commands));
-  return fmt::format("one argument too many: '{}'{}", word, habit);
+  return fmt::format("unexpected argument '{}'{}", word, habit);
 }
 
-/// What is wrong with the command line, and where to read more.
+/// Returns the error of a command line with a reference to the help.
 UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* command = &program;
   std::string name = program.get_name();
@@ -113,7 +131,7 @@ UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  return UsageError(fmt::format("{}\n'{} --help' says more", usage_problem(*command, error), name));
+  return UsageError(fmt::format("{}\nsee '{} --help'", usage_problem(*command, error), name));
 }
 
 }  // namespace

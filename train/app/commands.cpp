@@ -16,15 +16,14 @@ namespace {
 
 OutputError no_output_of(const fs::path& out, std::string_view command) {
   return OutputError(
-      fmt::format("{} exists and is not an output of {}; nothing else is replaced: choose another "
-                  "name with --out",
+      fmt::format("{} already exists and is not an output of {}; choose another name with --out",
                   out.string(), command));
 }
 
-/// Checked before minutes of measuring: a missing directory would lose the result.
+/// Throws OutputError if the directory of an output is missing, before minutes of computation.
 void require_directory_of(const fs::path& out) {
   if (!out.has_parent_path() || system::is_folder(out.parent_path())) return;
-  throw OutputError(fmt::format("cannot write {}: {} is not a directory", out.string(),
+  throw OutputError(fmt::format("cannot write {}: {} is not an existing directory", out.string(),
                                 out.parent_path().string()));
 }
 
@@ -60,10 +59,10 @@ void require_output_file(const fs::path& out, std::string_view extension,
   const auto is_out = [&](const fs::path& input) { return fs::equivalent(input, out, ignored); };
   const bool is_input = std::any_of(inputs.begin(), inputs.end(), is_out);
   if (fs::is_regular_file(out, ignored) && out.extension() == extension && !is_input) return;
-  throw OutputError(
-      fmt::format("{} exists and is {}; only {} files are replaced: choose another name with --out",
-                  out.string(), is_input ? "what this command reads" : "something else",
-                  extension.empty() ? "ordinary" : extension));
+  throw OutputError(fmt::format(
+      "{} already exists and is {}; choose another name with --out", out.string(),
+      is_input ? std::string("an input of this command")
+               : fmt::format("not a {} file", extension.empty() ? "regular" : extension)));
 }
 
 }  // namespace difftape::app

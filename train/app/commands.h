@@ -1,7 +1,7 @@
 #pragma once
-// The commands of `difftape`, in the files `*_command.cpp` and `*_commands.cpp`: each adds itself
-// to a program. A command that runs prints to stdout and sets `exit` of the context, which must
-// outlive it. Errors are thrown; `main` of program.h prints them and returns their exit code.
+// The commands of `difftape`, in the files `*_command.cpp` and `*_commands.cpp`. Each function adds
+// a command to a program. A command prints to stdout and sets `exit` of the context, which must
+// outlive it. It throws errors; `main` of program.h prints them and returns their exit codes.
 
 #include <filesystem>
 #include <span>
@@ -15,31 +15,32 @@
 
 namespace difftape::app {
 
-/// What the commands share.
+/// State that all commands share.
 struct Context {
   std::vector<std::string> command_line;
   system::Exit exit = system::Exit::ok;
 };
 
-/// What a command that uses a model says of the argument that names it.
+/// Help of the argument that names a model.
 inline constexpr const char* kModelHelp =
     "Checkpoint or run directory; or a configuration, for its initial weights";
 
-/// `--arm NAME` of the commands that take the file of a run or of a sweep (study::config_of_arm).
+/// Adds `--arm NAME` to a command that takes the file of a run or of a sweep
+/// (study::config_of_arm).
 void add_arm(CLI::App& command, std::string& arm);
 
-/// From here on the command does not end when nobody reads what it prints any more (`| head -1`).
+/// Makes the command continue after the reader of its output has ended (`| head -1`).
 void outlive_reader();
 
-/// Prints "difftape: NOTE" to stderr, at once: what is going on, beside what a script reads.
+/// Prints "difftape: NOTE" to stderr immediately.
 void say(const std::string& note);
 
-/// What --out auto stands for: the first of `usual`, `usual`-2, `usual`-3, ... that is free.
+/// Value of --out for the first free name among `usual`, `usual`-2, `usual`-3, ...
 inline constexpr const char* kOutAuto = "auto";
 
 void train_command(CLI::App& program, Context& context);
 void sweep_command(CLI::App& program, Context& context);
-/// What a sweep starts for each of its runs; not in the help.
+/// Adds the command that a sweep starts for each of its runs; it is not in the help.
 void worker_command(CLI::App& program, Context& context);
 void report_command(CLI::App& program, Context& context);
 void runs_command(CLI::App& program, Context& context);
@@ -59,15 +60,14 @@ void replay_command(CLI::App& program, Context& context);
 void verify_command(CLI::App& program, Context& context);
 void completion_command(CLI::App& program, Context& context);
 
-/// Checks a file that a command is going to write: what exists there is replaced only if it is an
-/// ordinary file with the same extension (".html") and none of the command's inputs. Throws
-/// OutputError.
+/// Checks the path of an output. An existing file is replaced only if it is a regular file with the
+/// same extension (".html") and not an input of the command. Throws OutputError.
 void require_output_file(const std::filesystem::path& out, std::string_view extension,
                          const std::vector<std::filesystem::path>& inputs = {});
 
-/// The same for the HDF5 file of a command that replaces only its own outputs, known by the objects
-/// they hold, and for its CSV file, known by its first line. The directory must be there. Throws
-/// UsageError too, if the name of an HDF5 file does not end in .h5.
+/// Check the path of an HDF5 or CSV output of a command that replaces only its own outputs,
+/// recognized by their objects or first line. The directory must exist. Throw OutputError, and
+/// UsageError if the name of an HDF5 file does not end in .h5.
 void require_h5_output(const std::filesystem::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<std::filesystem::path>& inputs = {});
@@ -76,7 +76,8 @@ void require_csv_output(const std::filesystem::path& out, std::string_view comma
 
 using AddCommand = void (*)(CLI::App& program, Context& context);
 
-/// The commands of this program, in the order of its help: of one model only in double precision.
+/// Returns the commands of this program in the order of its help. In double precision, these are
+/// the commands of one model.
 std::span<const AddCommand> commands();
 
 }  // namespace difftape::app

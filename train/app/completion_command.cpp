@@ -1,7 +1,6 @@
-// Completions for bash, made from the commands themselves. The script follows the words typed so
-// far down the commands, as the text "difftape config show", and offers what that command has:
-// after an option the values that it can have, options after a dash, otherwise commands, values of
-// the argument or, where there are none, files.
+// Generates bash completions from the commands. The script follows the words typed so far through
+// the commands, as the string "difftape config show". It completes values after an option, options
+// after a dash, and otherwise commands, values of the argument or, without these, files.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -14,8 +13,8 @@
 namespace difftape::app {
 namespace {
 
-/// What can be given for an option or argument, separated by spaces; one that ends in '=' goes on.
-/// Empty: files.
+/// Returns the values of an option or argument, separated by spaces; empty: files. A value that
+/// ends in '=' is incomplete.
 std::string values_of(const std::string& option) {
   std::vector<std::string> values;
   if (option == "KIND") values = attention_kinds();
@@ -25,8 +24,8 @@ std::string values_of(const std::string& option) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 
-/// Branches of three `case` over the words up to a place: of the command itself, of its argument,
-/// and of each of its options that takes a value.
+/// Branches of three `case` statements over the words so far: for commands, for their arguments,
+/// and for their options with values.
 struct Branches {
   std::vector<std::string> paths;
   std::string commands, arguments, options;
@@ -54,7 +53,7 @@ void add_branches(Branches& to, const CLI::App& command, const std::string& path
                              fmt::join(below, " "), fmt::join(options, " "));
 }
 
-/// A name as functions of shells are called.
+/// Converts a name to the name of a shell function.
 std::string function_name(std::string name) {
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

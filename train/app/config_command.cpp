@@ -1,4 +1,4 @@
-// The command about configurations: what one says, and what it can say.
+// `difftape config` and `difftape init`: show, list and create configurations.
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -32,26 +32,25 @@ struct ShowArguments {
   bool origin = false, json = false;
 };
 
-/// The configuration that a checkpoint holds.
+/// Returns the configuration in a checkpoint.
 run::Config config_of_checkpoint(const ShowArguments& a) {
   throw_if<UsageError>(
       a.origin || !a.arm.empty(),
-      "{}: {} is a checkpoint, which holds the values of one run, not where they came from",
+      "{}: {} is a checkpoint, which has neither arms nor origins of values; remove the option",
       a.origin ? "--origin" : "--arm", a.path);
   const run::Checkpoint checkpoint(run::find_checkpoint(a.path));
   return run::config_from_yaml(checkpoint.meta().config_yaml, checkpoint.path().string(),
                                a.overrides);
 }
 
-/// What eval takes for a checkpoint is one, but for a directory that has a configuration of its
-/// own.
+/// Returns whether a path names a checkpoint and not a run directory with its configuration.
 bool is_of_checkpoint(const std::filesystem::path& path) {
   return run::names_checkpoint(path) && !system::is_there(path / "config.yaml");
 }
 
 std::string shown(const ShowArguments& a) {
   throw_if<UsageError>(a.origin && a.json,
-                       "config show: JSON has no comments; leave out --origin or --json");
+                       "config show: JSON has no comments for --origin; remove --origin or --json");
   const auto text = [&](const run::Config& config) {
     return a.json ? run::to_json(config) : to_yaml(config);
   };
@@ -83,8 +82,8 @@ std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
-/// Keys that begin with `prefix`, those of sweeps last; all if it is empty. Throws UsageError if
-/// there are none, with the key that may be meant.
+/// Returns the keys that begin with `prefix`, keys of sweeps last. Throws UsageError with a
+/// suggestion if there are none.
 KeyList keys_that_begin(std::string_view prefix) {
   const KeyList all = all_keys();
   KeyList keys;
@@ -103,8 +102,8 @@ KeyList keys_that_begin(std::string_view prefix) {
   throw UsageError(fmt::format("config keys: no key begins with '{}'; {}", prefix, advice));
 }
 
-/// One line a key in aligned columns: key, type, default, range, unit and a sentence. Where that is
-/// wider than `width`, three lines a key, the later two indented, broken between words.
+/// Formats one line per key in aligned columns: key, type, default, range, unit and a sentence. If
+/// that is wider than `width`, each key has three paragraphs, the last two indented and wrapped.
 std::string describe_keys(const KeyList& keys, std::size_t width) {
   system::Table table;
   for (const char* name : {"KEY", "TYPE", "DEFAULT", "RANGE", "UNIT", "MEANING"})
@@ -220,7 +219,7 @@ constexpr std::string_view kShown[] = {"run.name",
 
 std::string section_of(std::string_view key) { return std::string(key.substr(0, key.rfind('.'))); }
 
-/// What the key means, then "key: value", both indented; `hidden` makes a comment of it.
+/// Formats the meaning of a key as a comment, then "key: value", which `hidden` comments out.
 std::string entry(const run::Field& field, const std::string& value, const std::string& indent,
                   bool hidden) {
   std::string about = field.help;
@@ -230,7 +229,7 @@ std::string entry(const run::Field& field, const std::string& value, const std::
          fmt::format("{}{}{}: {}\n", indent, hidden ? "# " : "", run::last_part(field.key), value);
 }
 
-/// The fields that the kind presets, and those beside them.
+/// Formats the fields of the attention as comments.
 std::string attention_fields(const std::string& indent) {
   std::string text;
   for (const run::Field& field : run::fields()) {
@@ -240,12 +239,12 @@ std::string attention_fields(const std::string& indent) {
   return text;
 }
 
-/// A configuration of this attention, YAML of what people change first, each key with its default
-/// below what it means; the fields of the attention are there as comments. `file` is what it will
-/// be called. It trains as it is.
+/// Returns a configuration of this attention that trains unchanged. It lists the most important
+/// keys with their meanings and defaults, and the fields of the attention as comments. `file` is
+/// its name.
 std::string starter_config(const AttentionKind& kind, const std::string& file) {
   std::string text = system::wrapped(
-      fmt::format("{}: {}. What is left out has the value that 'difftape config keys' shows.",
+      fmt::format("{}: {}. Omitted keys have the defaults that 'difftape config keys' lists.",
                   kind.name(), kind.entry().source),
       system::kTextWidth, "# ");
   text += fmt::format(
@@ -278,7 +277,7 @@ void write_starter(const InitArguments& a) {
   const std::string out = a.out.empty() ? a.kind + ".yaml" : a.out;
   system::require_absent(out);
   system::replace_text(out, starter_config(a.kind, out));
-  fmt::print("{}: change what you like, then: difftape train {}\n", out, out);
+  fmt::print("wrote {}; edit it, then run: difftape train {}\n", out, out);
 }
 
 }  // namespace

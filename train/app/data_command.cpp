@@ -1,4 +1,4 @@
-// `difftape data`: tokens from text.
+// `difftape data`: converts text to tokens.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using system::grouped;
 
-/// "45 %  120 of 270 MB", rewritten in place where somebody watches.
+/// Prints "45 %  120 of 270 MB", rewritten in place, if stderr is a terminal.
 std::function<void(Index, Index)> progress_line() {
   if (isatty(STDERR_FILENO) != 1) return [](Index, Index) {};
   return [shown = Index{-1}](Index done, Index total) mutable {
@@ -43,7 +43,8 @@ std::vector<std::string> absolute_paths(const std::vector<std::string>& sources)
 void require_eos(const std::optional<Index>& eos) {
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max() - 1;
   if (!eos || (*eos >= -1 && *eos <= kMost)) return;
-  throw UsageError(fmt::format("--eos-token-id: need a token from 0 to {}, or -1 for none", kMost));
+  throw UsageError(
+      fmt::format("--eos-token-id: expected a token from 0 to {}, or -1 for none", kMost));
 }
 
 void require_token_file(const std::filesystem::path& out,
@@ -53,7 +54,7 @@ void require_token_file(const std::filesystem::path& out,
   require_output_file(out.string() + ".model", ".model", inputs);
 }
 
-/// A line for each domain.
+/// Returns one row per domain.
 system::Table table_of(const std::vector<run::DomainCounts>& domains) {
   system::Table table{{{"", "domain", true},
                        {"", "documents"},
@@ -96,7 +97,7 @@ void prepare(PrepareArguments& a) {
   const std::string val_path =
       a.val_out.empty() ? "" : fmt::format(", val_path: {}", held_out.string());
   fmt::print(
-      "to train on it:\n  data: {{type: tokens, path: {}{}{}}}\n  model: {{vocab_size: {}}}\n",
+      "to train on it, use:\n  data: {{type: tokens, path: {}{}{}}}\n  model: {{vocab_size: {}}}\n",
       a.out, val_path,
       prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),
       prepared.vocab_size);

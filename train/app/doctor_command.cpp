@@ -20,7 +20,7 @@
 namespace difftape::app {
 namespace {
 
-/// The vector instruction sets of the processor that matter here.
+/// Returns the vector instruction sets of the processor that difftape can use.
 std::string vector_instructions() {
   std::ifstream info("/proc/cpuinfo");
   std::vector<std::string> found;
@@ -36,15 +36,15 @@ std::string vector_instructions() {
   return found.empty() ? "unknown" : fmt::format("{}", fmt::join(found, " "));
 }
 
-/// A line, at once: the next may have to be measured.
+/// Prints a line immediately, because the next one may take a measurement.
 void line(const char* name, const std::string& value) {
   fmt::print("{:<20}{}\n", name, value);
   std::fflush(stdout);
 }
 
-/// A line for each precision that train.precision may be here.
+/// Prints one line per supported value of train.precision.
 void print_precisions(double peak) {
-  std::string name = "matrix product";
+  std::string name = "matrix multiply";
   for (const auto& [word, precision] : kNames<Precision>) {
     if (!unsupported_reason(precision).empty() || precision == Precision::bf16_emulated) continue;
     const MeasuredGemm product = measure_gemm(precision);
@@ -57,9 +57,9 @@ void print_precisions(double peak) {
 
 std::string portable_line() {
   const std::string why = unsupported_reason(Engine::portable);
-  if (!why.empty()) return "no other program: " + why;
-  return has_portable_bits() ? "train.gemm: portable"
-                             : "runs on processors like this one; on any with train.gemm: portable";
+  if (!why.empty()) return "no other processor: " + why;
+  return has_portable_bits() ? "any processor with train.gemm: portable"
+                             : "processors like this one; any with train.gemm: portable";
 }
 
 void print_doctor() {

@@ -1,4 +1,4 @@
-// `difftape eval`: how well a model predicts.
+// `difftape eval`: measures the loss of a model.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,20 +27,21 @@ struct EvalArguments {
   bool json = false, positions = false;
 };
 
-/// The model with the data it is asked about: all of --data, or what its run held out.
+/// Opens the model with the data to evaluate: all of --data, or the validation split of its run.
 run::NamedModel open_with_data(const EvalArguments& a) {
   run::NamedModel named = run::open_model(a.model, a.overrides);
   if (a.data.empty()) return named;
   run::DataConfig& data = named.config.data;
-  throw_if<UsageError>(is_task(data.type),
-                       "--data: {0} is generated; set its sizes with --set data.{0}.KEY=N",
-                       to_string(data.type));
+  throw_if<UsageError>(
+      is_task(data.type),
+      "--data: {0} data is generated, not read; set its sizes with --set data.{0}.KEY=N",
+      to_string(data.type));
   data.path.clear();
   for (const std::string& path : a.data) data.path.push_back(system::absolute_path(path));
   return named;
 }
 
-/// The data; those that a checkpoint was trained on unless others are asked for.
+/// Opens the data; by default the data on which the checkpoint was trained.
 std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::NamedModel& named) {
   const run::Config& config = named.config;
   std::unique_ptr<run::ValidationData> data;
@@ -55,14 +56,15 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
   const run::TokenizerFile tokenizer = data->tokenizer();
   throw_if<DataError>(
       tokenizer.is_known() && named.tokenizer.is_known() && tokenizer != named.tokenizer,
-      "{}: was trained on tokens of another tokenizer, {}, than that of these data, {}",
+      "{}: the model was trained with the tokenizer {}, but the data has {}; tokenize the data "
+      "with the model's tokenizer",
       named.checkpoint.string(), named.tokenizer.name, tokenizer.name);
   return data;
 }
 
-/// Of generated data as many batches as a validation of the run reads, else all.
+/// Returns the number of batches: of one validation for generated data, else all.
 Index batches_of(const EvalArguments& a, const run::Config& config, Index available) {
-  throw_if<UsageError>(a.batches && *a.batches < 1, "--batches: need at least 1");
+  throw_if<UsageError>(a.batches && *a.batches < 1, "--batches: expected an integer of at least 1");
   if (a.batches) return std::min(*a.batches, available);
   return is_task(config.data.type) ? batches_to_validate(config, config.train.steps, available)
                                    : available;
@@ -100,7 +102,7 @@ Json evaluate(const EvalArguments& a) {
   return result;
 }
 
-/// Means over places 0, 1, 2 and 3, 4 to 7 and so on.
+/// Prints means over the positions 0, 1, 2 and 3, 4 to 7 and so on.
 void print_positions(const std::vector<Json>& losses) {
   system::Table table{{{"", "positions", true}, {"", "loss"}}, {}};
   for (size_t first = 0; first < losses.size(); first = std::max<size_t>(1, 2 * first)) {
@@ -119,7 +121,8 @@ void print_positions(const std::vector<Json>& losses) {
   fmt::print("\n{}", to_text(table));
 }
 
-/// "loss 1.2345 nats per token, perplexity 3.4367, 1.7810 bits per byte" and what else there is.
+/// Prints "loss 1.2345 nats per token, perplexity 3.4367, 1.7810 bits per byte" and further
+/// metrics.
 void print_evaluation(const Json& result) {
   const std::string checkpoint = result["checkpoint"];
   fmt::print("{}\n", checkpoint.empty()

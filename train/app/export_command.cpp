@@ -1,4 +1,4 @@
-// `difftape export` and `difftape import`: weights for other programs, and from them.
+// `difftape export` and `difftape import`: exchange weights with other programs.
 #include <fmt/ranges.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// `difftape generate`: what a model writes.
+// `difftape generate`: generates text with a model.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -36,7 +36,7 @@ struct GenerateArguments {
   bool has_prompt = false, json = false;
 };
 
-/// What makes tokens of text for a model and text of its tokens; nothing if it is not known.
+/// Returns the tokenizer of a model; nothing if it is unknown.
 std::optional<run::Tokenizer> tokenizer_of(const run::NamedModel& named) {
   if (!named.tokenizer.is_known()) return std::nullopt;
   return run::tokenizer_of(named.tokenizer);
@@ -44,7 +44,7 @@ std::optional<run::Tokenizer> tokenizer_of(const run::NamedModel& named) {
 
 using MaybeTokenizer = std::optional<run::Tokenizer>;
 
-/// A prompt, and how errors call it.
+/// A prompt, and its name in errors.
 struct Prompt {
   std::vector<std::int32_t> tokens;
   std::string name;
@@ -52,12 +52,12 @@ struct Prompt {
 
 Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, std::string name) {
   const std::size_t foreign = tokenizer.utf8 ? run::first_foreign(text) : text.npos;
-  throw_if<DataError>(foreign != text.npos, "{}: is not UTF-8 at byte {}, which {} needs", name,
-                      foreign, tokenizer.file.name);
+  throw_if<DataError>(foreign != text.npos, "{}: is not valid UTF-8 at byte {}, but {} needs UTF-8",
+                      name, foreign, tokenizer.file.name);
   return {tokenizer.encode(text), std::move(name)};
 }
 
-/// A pipe too, for it is the user who names it: `--prompts <(...)` in a shell.
+/// Reads a file that the user names, which may be a pipe: `--prompts <(...)`.
 std::string text_of(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_fifo(path, ignored)) return system::read_text(path);
@@ -73,18 +73,18 @@ std::vector<Prompt> lines_of(const std::string& path, const run::Tokenizer& toke
     prompts.push_back(
         prompt_of_text(tokenizer, line, fmt::format("{}:{}", path, prompts.size() + 1)));
   }
-  throw_if<DataError>(prompts.empty(), "{}: is empty; need a prompt a line", path);
+  throw_if<DataError>(prompts.empty(), "{}: is empty, but must have one prompt per line", path);
   return prompts;
 }
 
-/// "1,2,3"; what is not a number is refused.
+/// Reads "1,2,3". Throws UsageError for anything else.
 std::vector<Index> numbers_of(const std::string& text) {
   std::vector<Index> numbers;
   std::istringstream items(text + ",");
   for (std::string item; std::getline(items, item, ',');) {
     const std::optional<Index> number = system::read_number<Index>(item);
-    throw_if<UsageError>(!number, "--tokens {}: '{}' is not a token; need numbers such as 1,2,3",
-                         text, item);
+    throw_if<UsageError>(
+        !number, "--tokens {}: '{}' is not a token id; give integers such as 1,2,3", text, item);
     numbers.push_back(*number);
   }
   return numbers;
@@ -94,34 +94,34 @@ Prompt prompt_of_tokens(const std::string& text, Index vocab_size) {
   Prompt prompt{{}, "--tokens"};
   for (const Index token : numbers_of(text)) {
     throw_if<DataError>(token < 0 || token >= vocab_size,
-                        "--tokens: there is no token {}; the model knows 0 to {}", token,
+                        "--tokens: {} is not a token of the model; use 0 to {}", token,
                         vocab_size - 1);
     prompt.tokens.push_back(static_cast<std::int32_t>(token));
   }
   return prompt;
 }
 
-/// Of the options that say what to begin with one must be given.
+/// Requires exactly one of the options that give a prompt.
 void require_one_beginning(const GenerateArguments& a) {
   std::vector<const char*> given;
   if (a.has_prompt) given.push_back("--prompt");
   if (!a.prompts.empty()) given.push_back("--prompts");
   if (!a.tokens.empty()) given.push_back("--tokens");
   throw_if<UsageError>(given.empty(),
-                       "say what to begin with: --prompt TEXT, --prompts FILE or --tokens 1,2,3");
-  throw_if<UsageError>(given.size() > 1, "{} exclude each other: give one of them",
+                       "a prompt is missing; give --prompt TEXT, --prompts FILE or --tokens 1,2,3");
+  throw_if<UsageError>(given.size() > 1, "{} exclude each other; give one of them",
                        fmt::join(given, " and "));
 }
 
-/// The prompts, one text each, all of which the model can read.
+/// Returns the prompts after checking that the model can read all of them.
 std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel& named,
                                const MaybeTokenizer& tokenizer) {
   const bool of_text = a.has_prompt || !a.prompts.empty();
   throw_if<UsageError>(
       (of_text || !a.stop.empty()) && !tokenizer,
-      "the tokenizer of this model is not known, and --prompt, --prompts and --stop are text: "
-      "begin with --tokens, or train it on a file of tokens that has its tokenizer with it, as "
-      "`difftape data prepare` writes it");
+      "the tokenizer of this model is unknown, but --prompt, --prompts and --stop need it; use "
+      "--tokens, or train on a token file with its tokenizer, as `difftape data prepare` writes "
+      "it");
   std::vector<Prompt> prompts;
   if (a.has_prompt) prompts = {prompt_of_text(*tokenizer, a.prompt, "--prompt")};
   if (!a.prompts.empty()) prompts = lines_of(a.prompts, *tokenizer);
@@ -136,17 +136,17 @@ std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel
 
 void require_sampling(const run::Sampling& sampling, Index max_tokens) {
   const auto require = [](bool holds, const char* option, const char* need) {
-    throw_if<UsageError>(!holds, "{}: need {}", option, need);
+    throw_if<UsageError>(!holds, "{}: must be {}", option, need);
   };
   require(sampling.temperature >= 0 && std::isfinite(sampling.temperature), "--temperature",
-          "0, which takes the likeliest, or more, and finite");
-  require(sampling.top_k >= 0, "--top-k", "0, which takes all, or more");
-  require(sampling.top_p > 0 && sampling.top_p <= 1, "--top-p", "a share above 0, at most 1");
-  require(sampling.min_p >= 0 && sampling.min_p <= 1, "--min-p", "a share from 0 to 1");
+          "finite and at least 0, which selects greedy decoding");
+  require(sampling.top_k >= 0, "--top-k", "at least 0, which keeps all tokens");
+  require(sampling.top_p > 0 && sampling.top_p <= 1, "--top-p", "above 0 and at most 1");
+  require(sampling.min_p >= 0 && sampling.min_p <= 1, "--min-p", "from 0 to 1");
   require(max_tokens >= 1, "--max-tokens", "at least 1");
 }
 
-/// Prints a piece of the text while it is written; false if it cannot be printed.
+/// Prints a piece of text immediately. Returns false if it cannot be printed.
 bool print_piece(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   return std::fflush(stdout) == 0;
@@ -156,7 +156,7 @@ std::string numbers(std::span<const std::int32_t> tokens) {
   return fmt::format("{}", fmt::join(tokens, " "));
 }
 
-/// Prompt and text as they come; false if they cannot be printed.
+/// Prints prompt and text while they are generated. Returns false if they cannot be printed.
 bool stream_text(LanguageModel& model, run::GenerateRequest request,
                  const MaybeTokenizer& tokenizer) {
   std::optional<run::TextStream> text;
@@ -168,7 +168,8 @@ bool stream_text(LanguageModel& model, run::GenerateRequest request,
   const run::FinishReason why = generate(model, request).finish_reason;
   print_piece(text ? text->rest() + "\n" : "\n");
   if (why == run::FinishReason::context)
-    fmt::print(stderr, "difftape: the context of the model ends here (model.max_seq_len {})\n",
+    fmt::print(stderr,
+               "difftape: reached the maximum context of the model (model.max_seq_len {})\n",
                model.config().max_seq_len);
   return why != run::FinishReason::cancelled;
 }
@@ -192,7 +193,7 @@ void print_json(LanguageModel& model, const run::GenerateRequest& request,
 void write_texts(GenerateArguments& a) {
   require_one_beginning(a);
   require_sampling(a.request.sampling, a.request.max_tokens);
-  throw_if<UsageError>(a.seed < 0, "--seed {}: need 0 or more", a.seed);
+  throw_if<UsageError>(a.seed < 0, "--seed: must be at least 0, got {}", a.seed);
   const run::NamedModel named = run::open_model(a.model);
   const MaybeTokenizer tokenizer = tokenizer_of(named);
   a.request.eos_token_id = named.config.data.eos_token_id;
@@ -202,10 +203,11 @@ void write_texts(GenerateArguments& a) {
         known_tokens(*tokenizer, a.request.eos_token_id, named.config.model.vocab_size);
   }
   const std::vector<Prompt> prompts = prompts_of(a, named, tokenizer);
-  for (const std::string& stop : a.stop) throw_if<UsageError>(stop.empty(), "--stop: need a text");
+  for (const std::string& stop : a.stop)
+    throw_if<UsageError>(stop.empty(), "--stop: expected a string, got an empty one");
   if (!a.stop.empty()) {
-    // The last token ends it, so it lies in as many tokens as it has bytes. The first of a text may
-    // lose its space, and one that is not text counts none.
+    // A stop string spans at most as many tokens as it has bytes. Some tokens add no bytes: the
+    // first of a text may lose its space, and control tokens are not text.
     constexpr std::size_t kMore = 8;
     const std::size_t longest = std::ranges::max(a.stop, {}, &std::string::size).size();
     a.request.is_stop = [&, longest](std::span<const std::int32_t> written) {
@@ -245,12 +247,12 @@ void generate_command(CLI::App& program, Context&) {
   shown("--max-tokens", request.max_tokens, "Maximum number of tokens to generate");
   shown("--temperature", request.sampling.temperature,
         "Sampling temperature; 0 selects greedy decoding");
-  shown("--top-k", request.sampling.top_k, "So many likeliest tokens; 0: all");
+  shown("--top-k", request.sampling.top_k, "Sample from the K most likely tokens; 0 keeps all");
   shown("--top-p", request.sampling.top_p,
-        "The likeliest tokens that together have this probability");
+        "Sample from the most likely tokens with this total probability");
   shown("--min-p", request.sampling.min_p,
-        "Tokens of this share of the largest probability or more");
-  shown("--seed", a->seed, "Another seed is another text");
+        "Drop tokens below this fraction of the largest probability");
+  shown("--seed", a->seed, "Random seed of the sampling");
   add_option(command, "--stop", a->stop, "String that ends the generation; may be repeated");
   command.add_flag("--json", a->json, "Print one JSON object per prompt");
   command.callback([a, prompt] {

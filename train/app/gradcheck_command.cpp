@@ -17,8 +17,8 @@
 namespace difftape::app {
 namespace {
 
-/// Continues as the same program in double precision, which lies beside this one: difftape-f64.
-/// Returns only on failure.
+/// Executes difftape-f64, the same program in double precision, in the folder of this one. Returns
+/// only on failure, with an exception.
 [[maybe_unused]] void hand_over_to_f64(const std::vector<std::string>& command_line) {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
@@ -28,8 +28,8 @@ namespace {
   arguments.push_back(nullptr);
   ::execv(f64.c_str(), arguments.data());
   throw MissingInput(
-      fmt::format("{}: {}; gradients are proven in double precision by this program, "
-                  "which is built and installed beside {}",
+      fmt::format("{}: {}; this program checks gradients in double precision and must be in the "
+                  "folder of {}",
                   f64.string(), std::strerror(errno), self.filename().string()));
 }
 
@@ -38,7 +38,7 @@ std::regex filter_regex(const std::string& text) {
     return std::regex(text);
   } catch (const std::regex_error& error) {
     throw UsageError(
-        fmt::format("--filter: '{}' is not a regular expression: {}", text, error.what()));
+        fmt::format("--filter: '{}' is not a valid regular expression: {}", text, error.what()));
   }
 }
 
@@ -56,7 +56,7 @@ GradcheckResult run_case(const GradcheckCase& c) {
   }
 }
 
-/// Sums over cases.
+/// Totals over cases.
 struct Tally {
   Index cases = 0, elements = 0, zeros = 0, failures = 0;
   double worst = 0, seconds = 0;
@@ -71,7 +71,7 @@ struct Tally {
   }
 };
 
-/// Checks the cases of one group, and prints their row and what failed.
+/// Checks the cases of one group, and prints their row and the failures.
 Tally check_group(std::span<const GradcheckCase> group) {
   struct Outcome {
     GradcheckResult result;
@@ -103,7 +103,9 @@ Tally check_group(std::span<const GradcheckCase> group) {
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
   });
-  throw_if<UsageError>(cases.empty(), "--filter: no case matches '{}'", filter);
+  throw_if<UsageError>(
+      cases.empty(),
+      "--filter: no case matches '{}'; run gradcheck without --filter to list the groups", filter);
   fmt::print("{:<28}{:>7}{:>11}{:>9}{:>13}{:>9}  {}\n", "op, layer or model", "cases", "elements",
              "zero", "worst error", "seconds", "verdict");
   const auto started = std::chrono::steady_clock::now();

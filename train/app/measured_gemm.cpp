@@ -41,7 +41,7 @@ MeasuredGemm measure_gemm(Precision precision) {
 
 namespace {
 
-/// The result of a product of training size, of numbers whose sums are rounded.
+/// Returns the result of a product of training size, for numbers whose sums are rounded.
 std::vector<real> product_bits(Engine engine) {
   const EngineScope scope(engine);
   constexpr Index kRows = 50, kCols = 100, kInner = 700;

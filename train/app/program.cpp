@@ -24,49 +24,51 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Threads that wait for work spin before they sleep. The default of libgomp is so long that any
-/// other busy program slows training many times; it is read before main, hence the new start.
+/// Limits the time that idle threads spin before they sleep. The default of libgomp is so long that
+/// any other busy program slows training many times. libgomp reads the limit before main, so the
+/// program is executed again.
 void limit_spinning(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
 }
 
-/// What ps and top show: the word that the program was called by. A program that is executed as
-/// /proc/self/exe, as after limit_spinning and as workers are, would be called "exe".
+/// Sets the name that ps and top show to the name of the program. Without it, a program executed as
+/// /proc/self/exe, by limit_spinning or as a worker, is named "exe".
 void name_process(const std::string& name) { prctl(PR_SET_NAME, name.c_str()); }
 
-/// Says why this process ends, and ends those with it that it trains with.
+/// Prints why this process ends, and ends the processes that train with it.
 int fail(system::Exit exit, std::string_view message) {
   distributed::failed();
   // Errors of a configuration begin with file:line:column, which editors and terminals follow.
   std::string text =
       fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
-  // What a foreign file calls something may hold what a terminal obeys.
+  // Names in a file can contain terminal control codes.
   std::ranges::replace_if(
       text, [](unsigned char c) { return (c < ' ' && c != '\n') || c == 127; }, '?');
-  std::fputs(text.c_str(), stderr);  // throws nothing, wherever it goes
+  std::fputs(text.c_str(), stderr);  // never throws
   if (distributed::count() > 1) distributed::end_all(static_cast<int>(exit));
   return static_cast<int>(exit);
 }
 
-/// The next file that is opened would get the number of a closed standard stream, and with it what
-/// is meant for the console.
+/// Opens closed standard streams. Otherwise the next opened file would get the number of one and
+/// receive console output.
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) == -1) static_cast<void>(open("/dev/null", O_RDWR));
 }
 
-/// Whether the program that read what this one prints has ended: `| head -1`.
+/// Returns whether the program that reads the output has ended: `| head -1`.
 bool reader_has_left() {
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// The exit code of a command that ended; what it printed may have been lost on a full disk.
+/// Returns the exit code of a command that ended; its output may have been lost on a full disk.
 int finish(system::Exit exit) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (written || exit != system::Exit::ok || reader_has_left()) return static_cast<int>(exit);
-  return fail(system::Exit::cannot_write, "cannot write all of the standard output");
+  return fail(system::Exit::cannot_write,
+              "cannot write all of the standard output; free disk space or redirect it");
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ int main(int argc, char** argv, const std::string& shared) {
   for (const AddCommand add : commands()) add(*program, context);
   program->set_help_all_flag("--help-all", "Print the help of every command and exit");
   try {
-    gemm_backend();  // a backend that is not there is an error before anything starts
+    gemm_backend();  // reports an unknown backend before anything starts
     if (!parse_and_run(*program, argc, argv)) {
       distributed::leave();
       return 0;
@@ -92,7 +94,7 @@ int main(int argc, char** argv, const std::string& shared) {
     return fail(system::exit_of(error), error.what());
   } catch (const std::bad_alloc&) {
     return fail(system::Exit::bad_data,
-                "out of memory; `difftape plan CONFIG` says what a run needs");
+                "out of memory; `difftape plan CONFIG` estimates the memory of a run");
   } catch (const std::exception& error) {
     if (std::ferror(stdout) == 0) return fail(system::Exit::bad_data, error.what());
   }

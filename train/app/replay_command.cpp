@@ -15,7 +15,7 @@ namespace {
 struct ReplayArguments {
   std::string where;
   SpikeReplayRequest request;
-  bool asked_for_run = false;  ///< an option that only a run directory has was given
+  bool asked_for_run = false;  ///< whether an option that needs a run directory was given
 };
 
 bool replay_run(const ReplayArguments& arguments) {
@@ -26,7 +26,7 @@ bool replay_run(const ReplayArguments& arguments) {
 
 bool replay_file(const ReplayArguments& arguments) {
   throw_if<UsageError>(arguments.asked_for_run,
-                       "--step, --batches and --states need a run directory; {} is none",
+                       "--step, --batches and --states need a run directory, but {} is not one",
                        arguments.where);
   const CrashReplay replay = replay_crash(arguments.where);
   fmt::print("{}", to_text(replay));

@@ -1,4 +1,4 @@
-// The command that compares runs, once or while they are trained.
+// `difftape report`: compares runs, once or while they are trained.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ void require_outputs(const ReportArguments& arguments) {
     require_csv_output(arguments.verdicts, "report", study::kVerdictsHeader);
 }
 
-/// The copies of claims in the directories of sweeps.
+/// Returns the copies of claims in the directories of sweeps.
 std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
   std::vector<fs::path> copies;
   for (const fs::path& input : arguments.dirs()) {
@@ -60,24 +60,25 @@ std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
   return copies;
 }
 
-/// Which of several copies is judged, the first, and how the others are; empty if all are the same.
+/// Returns which of several copies is judged, the first, and how to judge the others; empty if all
+/// are equal.
 std::string left_claims(std::span<const fs::path> copies) {
   const std::string judged = system::read_text(copies.front());
   std::string others;
   for (const fs::path& copy : copies.subspan(1)) {
     if (system::read_text(copy) == judged) continue;
-    others += fmt::format("{} those of {} with --claims {}", others.empty() ? ";" : ",",
+    others += fmt::format("{} the claims of {} with --claims {}", others.empty() ? "; judge" : ",",
                           copy.parent_path().string(), copy.string());
   }
   if (others.empty()) return "";
-  return fmt::format("claims of {} are judged{}", copies.front().parent_path().string(), others);
+  return fmt::format("judging the claims of {}{}", copies.front().parent_path().string(), others);
 }
 
-/// A study with its claims, and what is to know about its runs and the choice of the claims.
+/// A study with its claims, and notes about its runs and the choice of the claims.
 struct Asked {
   study::Collection collection;
   study::Study study;
-  std::unique_ptr<const study::JudgedClaims> claims = nullptr;  ///< null if there are none
+  std::unique_ptr<const study::JudgedClaims> claims = nullptr;  ///< null without claims
 
   void write_page(const ReportArguments& arguments, int refresh_seconds = 0) const {
     write_report(study, arguments.out, "difftape",
@@ -88,8 +89,8 @@ struct Asked {
   }
 };
 
-/// The claims that are asked of the runs: a file, or the copy in the directory of the first sweep
-/// that has one. A single arm has none unless they are named.
+/// Adds the claims to judge: the named file, or else the copy in the directory of the first sweep
+/// that has one. A single arm has no claims unless they are named.
 void add_claims(const ReportArguments& arguments, Asked& asked) {
   const std::vector<fs::path> copies = claims_copies(arguments);
   const bool named = !arguments.claims.empty();
@@ -101,16 +102,17 @@ void add_claims(const ReportArguments& arguments, Asked& asked) {
   if (!note.empty()) asked.collection.notes.push_back(note);
 }
 
-/// Throws UsageError if files of verdicts are asked for and there are no claims.
+/// Throws UsageError if files of verdicts are requested without claims.
 void require_claims(const ReportArguments& arguments, const study::JudgedClaims* claims) {
   for (const auto& [option, value] :
        {std::pair("--verdicts", &arguments.verdicts), std::pair("--forest", &arguments.forest)}) {
     if (claims || value->empty()) continue;
-    throw UsageError(fmt::format("{}: no claims to judge; name their file with --claims", option));
+    throw UsageError(
+        fmt::format("{}: there are no claims to judge; name their file with --claims", option));
   }
 }
 
-/// The files of the verdicts that are asked for.
+/// Writes the requested files of verdicts.
 void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims* claims) {
   if (!arguments.forest.empty()) {
     write_forest(*claims, arguments.forest);
@@ -136,9 +138,10 @@ void report(const ReportArguments& arguments) {
   asked.write_page(arguments);
   fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims), arguments.out);
   if (study.is_swept()) {
+    const fs::path rates = fs::path(arguments.out).parent_path() / study::kLrOptimumFile;
+    const bool replaced = system::is_there(rates);
     write_lr_optima(study, arguments.out);
-    fmt::print("learning rates: {}\n",
-               (fs::path(arguments.out).parent_path() / study::kLrOptimumFile).string());
+    fmt::print("learning rates: {}{}\n", rates.string(), replaced ? " (replaced)" : "");
   }
   if (!arguments.svg.empty()) {
     write_lr_curve(study, arguments.svg);
@@ -147,19 +150,19 @@ void report(const ReportArguments& arguments) {
   write_verdicts(arguments, claims);
 }
 
-/// What was seen of runs.
+/// State of the watched runs.
 enum class Seen { nothing, some_go_on, all_have_ended };
 
-/// After which a page of runs in training loads itself again.
+/// Reload interval of a page of runs in training.
 constexpr int kRefreshSeconds = 5;
 
-/// Calls `look` whenever a file of the runs in these directories was written, with pauses in which
-/// the runs have the processor, until it has seen all runs end and no sweep there has one to come,
-/// or until a signal comes, whose code is returned. Throws MissingInput if one is not a directory.
+/// Calls `look` whenever a file of the runs in these directories was written, with pauses that
+/// leave the processor to the runs. Returns ok after all runs have ended and no sweep has queued
+/// runs, or the code of a signal. Throws MissingInput if a path is not a directory.
 system::Exit watch_runs(const std::vector<fs::path>& dirs, const std::function<Seen()>& look) {
   using namespace std::chrono_literals;
   using Clock = std::chrono::steady_clock;
-  // Between two looks at the runs at least, and between two looks at what a signal said.
+  // Minimum pause between two calls of `look`, and interval of checks for signals.
   constexpr Clock::duration kPause = 2s, kTick = 200ms;
   const system::StopRequest stop;
   study::RunWatch runs(dirs);
@@ -180,8 +183,8 @@ system::Exit watch_runs(const std::vector<fs::path>& dirs, const std::function<S
   return stop.received();
 }
 
-/// Rewrites the page while runs are trained; what is printed are changes of the answer. Then the
-/// page is made once more, as it stays.
+/// Rewrites the page while runs are trained, and prints changes of the headline. At the end, writes
+/// the page without reload.
 system::Exit watch(const ReportArguments& arguments) {
   const std::vector<fs::path> dirs = arguments.dirs();
   std::string said;
@@ -223,7 +226,7 @@ void report_command(CLI::App& program, Context& context) {
   add_option(command, "--baseline", a->baseline,
              "Reference arm (default: the arm of the first run)");
   add_option(command, "--claims", a->claims,
-             "Claims to judge (default: the claims of the first sweep that has some)");
+             "Claims to judge (default: the claims of the first sweep that has any)");
   add_option(command, "--out", a->out, "HTML file to write")->capture_default_str();
   add_list(command, "--charts", a->charts,
            "Metrics to draw, separated by commas, such as optim/lr,attn/entropy,attn/entropy/3 "
@@ -233,7 +236,7 @@ void report_command(CLI::App& program, Context& context) {
   add_option(command, "--forest", a->forest,
              "Also write the forest plot of the claims to this SVG file");
   add_option(command, "--verdicts", a->verdicts,
-             "Also write the numbers of every claim to this CSV file");
+             "Also write the measurements and verdicts of all claims to this CSV file");
   command.add_flag("--watch", a->watch,
                    "Rewrite the page until all runs have ended, or until Ctrl-C");
   command.callback([a, &context] {

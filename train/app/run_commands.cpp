@@ -1,4 +1,4 @@
-// Commands about one run: train it, write the gradients of a batch.
+// Commands of one run: `difftape train` and `difftape dump-grads`.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ struct TrainArguments {
   bool inits_from = false, profile = false, overfits = false;
 };
 
-/// Sets what the request says about steps that were done before, here or in the run of --fork-from.
+/// Sets the fields of the request about earlier steps, in this run or in the run of --fork-from.
 /// Only the first of several processes touches the directory.
 void ask_to_continue(const TrainArguments& a, const run::Config& config,
                      run::TrainRequest& request) {
@@ -47,11 +47,11 @@ void ask_to_continue(const TrainArguments& a, const run::Config& config,
   if (a.resume.empty()) return;
   request.resume = a.resume != kResumeAuto || run::has_run_to_resume(request.out);
   if (!request.resume)
-    request.note = fmt::format("begins before step 1 of {}: there is no run to continue in {}",
+    request.note = fmt::format("starts before step 1 of {}, since there is no run to resume in {}",
                                config.train.steps, request.out.string());
 }
 
-/// A run directory is a configuration of its own, and trains where it is.
+/// Returns the directory to train in. A run directory given as the configuration trains in place.
 std::filesystem::path directory_of(const TrainArguments& a, const run::Config& config) {
   if (!a.out.empty() && a.out != kOutAuto) return a.out;
   const std::filesystem::path usual = std::filesystem::is_directory(a.config)
@@ -66,13 +66,14 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
   return run::free_run_dir(usual);
 }
 
-/// Applies --init-from, the option for train.init_from.
+/// Applies --init-from, which sets train.init_from.
 void set_initial_weights(const TrainArguments& a, run::Config& config) {
   if (!a.inits_from) return;
   throw_if<UsageError>(a.init_from.empty(), "--init-from: expected a checkpoint or run directory");
   for (const std::string& text : a.overrides) {
-    throw_if<UsageError>(text.starts_with("train.init_from="),
-                         "--init-from and --set train.init_from are the same; give one of them");
+    throw_if<UsageError>(
+        text.starts_with("train.init_from="),
+        "--init-from and --set train.init_from exclude each other; give one of them");
   }
   config.train.init_from = system::absolute_path(a.init_from);
 }
@@ -83,7 +84,7 @@ void print_step(Index step, Index steps, double loss) {
   std::fflush(stdout);
 }
 
-/// Of --overfit: what was found, in one line.
+/// Returns the result of --overfit in one line.
 std::string verdict(const run::Overfit& found, double target) {
   if (found.reached) {
     return fmt::format("learned: loss {:.4g} at step {}, below {}; {:.4f} before the first update",
@@ -101,10 +102,10 @@ std::string verdict(const run::Overfit& found, double target) {
 system::Exit overfit_as_told(const TrainArguments& a) {
   throw_if<UsageError>(
       !a.out.empty() || !a.resume.empty() || a.inits_from || !a.fork_from.empty() || a.profile,
-      "--overfit leaves nothing behind; give it alone, with --set");
+      "--overfit writes no run and allows no other option than --set; remove the others");
   run::OverfitRequest request;
   request.steps = a.overfit_steps;
-  throw_if<UsageError>(request.steps < 1, "--overfit: need a number of steps above 0");
+  throw_if<UsageError>(request.steps < 1, "--overfit: the number of steps must be at least 1");
   const run::Config config = run::load_config(a.config, a.overrides).config;
   const run::Overfit found = run::overfit(
       config, request, [&](Index step, double loss) { print_step(step, request.steps, loss); });
@@ -115,7 +116,7 @@ system::Exit overfit_as_told(const TrainArguments& a) {
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   if (a.overfits) return overfit_as_told(a);
   if (system::is_there(std::filesystem::path(a.config) / "env.json"))
-    run::read_env(a.config);  // refuses a run of another format by name, before its keys are read
+    run::read_env(a.config);  // rejects a run of another format before its keys are read
   run::Config config = run::load_config(a.config, a.overrides).config;
   for (const std::string& warning : run::warnings_of(config)) say("warning: " + warning);
   set_initial_weights(a, config);

@@ -1,4 +1,4 @@
-// `difftape runs`: which runs there are, and how far.
+// `difftape runs` and `difftape diff`: lists runs with their progress, and compares two runs.
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -54,18 +54,18 @@ struct DiffArguments {
 using Json = nlohmann::ordered_json;
 using run::KeyDifference;
 
-/// All of env.json but the command that asked for it, with paths for keys.
+/// Returns env.json without the command, flattened to paths.
 Json environment_of(const study::RunRecord& run) {
   Json env = run.env, flat = Json::object();
   env.erase("command");
-  if (env.empty()) return flat;  // of which nlohmann makes a null without a path
+  if (env.empty()) return flat;  // nlohmann would return null without a path
   const Json paths = env.flatten();
   for (const auto& [path, value] : paths.items()) flat[path.substr(1)] = value;
   return flat;
 }
 
-/// The keys in which two flat objects differ, "-" for one that is not there: in the order of `a`,
-/// then those of `b` alone.
+/// Returns the keys in which two flat objects differ, "-" for a missing one: in the order of `a`,
+/// then keys that only `b` has.
 std::vector<KeyDifference> different_values(const Json& a, const Json& b) {
   const auto text = [](const Json& object, const std::string& key) -> std::string {
     const auto found = object.find(key);
@@ -82,7 +82,7 @@ std::vector<KeyDifference> different_values(const Json& a, const Json& b) {
 
 void print_values(const char* head, const std::vector<KeyDifference>& values) {
   if (values.empty()) {
-    fmt::print("{}: the same\n\n", head);
+    fmt::print("{}: equal\n\n", head);
     return;
   }
   system::Table table{{{"", head, true}, {"", "A", true}, {"", "B", true}}, {}};
@@ -90,12 +90,12 @@ void print_values(const char* head, const std::vector<KeyDifference>& values) {
   fmt::print("{}\n", to_text(table));
 }
 
-/// The first of each family, unless `all` are asked for.
+/// Prints differing metrics: the first of each family, or `all`.
 void print_metrics(const run::MetricsDifference& found, bool all) {
-  fmt::print("{} steps in both, {} in A alone, {} in B alone\n", found.common_steps,
-             found.only_in_a, found.only_in_b);
+  fmt::print("{} steps in both, {} only in A, {} only in B\n", found.common_steps, found.only_in_a,
+             found.only_in_b);
   if (found.common_steps > 0 && found.metrics.empty())
-    fmt::print("no metric of both differs in any bit at these steps\n");
+    fmt::print("all metrics of both are bitwise equal at these steps\n");
   system::Table table{
       {{"", "differs first at step"}, {"", "metric", true}, {"", "A", true}, {"", "B", true}}, {}};
   std::set<std::string> seen;
@@ -108,11 +108,11 @@ void print_metrics(const run::MetricsDifference& found, bool all) {
     fmt::print("and {} of other layers, heads and parameters; --all shows them\n", more);
 }
 
-/// The names, of families unless `all` are asked for.
+/// Prints the names of metrics that only one run logged: of families, or `all`.
 void print_names(const char* run, const std::vector<std::string>& names, bool all) {
   std::set<std::string> shown;
   for (const std::string& name : names) shown.insert(all ? name : run::family_of(name));
-  std::string line = fmt::format("logged in {} alone:", run);
+  std::string line = fmt::format("logged only in {}:", run);
   for (const std::string& name : shown) line += " " + system::printable(name);
   if (!shown.empty()) fmt::print("{}", system::wrapped(line, system::kTextWidth, ""));
 }

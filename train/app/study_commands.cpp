@@ -1,4 +1,4 @@
-// Commands about many models: plan their cost, train them, compare them.
+// Commands of many models: `difftape plan` and `difftape sweep`.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -58,16 +58,14 @@ namespace {
 
 void print_power(const study::SweepConfig& sweep) {
   if (!sweep.claims) {
-    throw UsageError(
-        "sweep --power: this sweep is to decide no claims; name their file in "
-        "sweep.claims");
+    throw UsageError("sweep --power: the sweep has no claims; name their file in sweep.claims");
   }
   const Index count = study::seeds_that_count(*sweep.claims, sweep.runs);
   const auto plans_none = [](const study::Claim& claim) {
     return claim.planned_pairs() == std::vector<Index>{0};
   };
   if (count < 2 && std::ranges::any_of(sweep.claims->claims, plans_none))
-    throw UsageError("sweep --power: one seed decides nothing; raise sweep.seeds");
+    throw UsageError("sweep --power: one seed decides nothing; give more in sweep.seeds");
   fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth,
                               claims_elsewhere(*sweep.claims, sweep.runs)));
 }
@@ -79,19 +77,20 @@ struct SweepArguments {
   bool dry_run = false, power = false, compare = false;
 };
 
-/// Throws UsageError for several processes of mpirun, which would all train the same runs.
+/// Throws UsageError for several processes of mpirun, since all would train the same runs.
 void require_one_process() {
   if (distributed::count() == 1) return;
   throw UsageError(fmt::format(
-      "{} processes of mpirun would all train the same runs; start one, and --jobs workers share "
-      "them",
+      "sweep: {} processes of mpirun would all train the same runs; start one process, with --jobs "
+      "workers",
       distributed::count()));
 }
 
-/// The sweep once more, for jobs that begin in the directory of this process.
+/// Returns the command line of this sweep for jobs that start in the directory of this process.
 study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepConfig& sweep) {
   if (a.submit != "slurm")
-    throw UsageError(fmt::format("--submit {}: the only cluster known is slurm", a.submit));
+    throw UsageError(
+        fmt::format("--submit {}: must be slurm, the only supported cluster", a.submit));
   std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(), "sweep",
                                  a.sweep, "--out", sweep.out};
   for (const std::string& text : a.overrides) words.insert(words.end(), {"--set", text});
@@ -108,7 +107,8 @@ system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
   if (int{a.power} + int{a.dry_run} + int{a.compare} + int{!a.submit.empty()} +
           int{!a.run.empty()} >
       1)
-    throw UsageError("--power, --dry-run, --submit, --run and --compare exclude each other");
+    throw UsageError(
+        "--power, --dry-run, --submit, --run and --compare exclude each other; give one of them");
   if (a.power) {
     print_power(sweep);
   } else if (a.dry_run) {
@@ -150,7 +150,7 @@ void sweep_command(CLI::App& program, Context& context) {
   add_option(command, "--submit", a->submit,
              "slurm: submit the runs as a job array, and a job that compares them");
   add_option(command, "--sbatch", a->sbatch,
-             "Option for sbatch, such as --sbatch=--time=60; may be repeated");
+             "Option of sbatch, such as --sbatch=--time=60; may be repeated");
   add_option(command, "--run", a->run,
              "Train only the run with this name, as a task of a job array does");
   command.add_flag("--compare", a->compare,
@@ -159,7 +159,7 @@ void sweep_command(CLI::App& program, Context& context) {
 }
 
 void worker_command(CLI::App& program, Context& context) {
-  program.add_subcommand("worker", "Does a job of a sweep, read from stdin")
+  program.add_subcommand("worker", "Train a run of a sweep, read from standard input")
       ->group("")  // only a sweep writes such jobs
       ->callback([&context] { context.exit = study::work(std::cin); });
 }

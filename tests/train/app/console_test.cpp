@@ -1,4 +1,4 @@
-// What reaches a reader of the console, and what happens when there is none any more.
+// Console output, with and without a reader.
 #include <sys/wait.h>
 
 #include <csignal>
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-/// The exit code of the first program of `difftape <arguments> | head -1`, or 128 + its signal.
+/// Returns the exit code of difftape in `difftape <arguments> | head -1`, or 128 + its signal.
 int into_head(const TinyProject& project, const std::string& arguments) {
   const std::string command = fmt::format(
       "cd '{}' && OMP_NUM_THREADS=1 bash -c '{} {} 2>errors | head -1 >first; exit "
@@ -25,7 +25,7 @@ int into_head(const TinyProject& project, const std::string& arguments) {
   return WEXITSTATUS(std::system(command.c_str()));
 }
 
-TEST(Console, training_goes_on_to_its_end_without_a_reader_and_its_log_is_complete) {
+TEST(Console, training_completes_without_a_reader_and_its_log_is_complete) {
   TinyProject project;
   project.config.train.steps = 60;
   project.save();
@@ -37,7 +37,7 @@ TEST(Console, training_goes_on_to_its_end_without_a_reader_and_its_log_is_comple
   EXPECT_THAT(log, HasSubstr("finished; results are in runs/tiny\n"));
 }
 
-TEST(Console, a_sweep_goes_on_too) {
+TEST(Console, a_sweep_completes_without_a_reader) {
   const TinyProject project;
   std::ofstream(project / "sweep.yaml") << "base: tiny.yaml\nsweep: {seeds: [1, 2]}\n";
   EXPECT_EQ(into_head(project, "sweep sweep.yaml --jobs 1"), 0);

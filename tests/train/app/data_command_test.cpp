@@ -1,4 +1,4 @@
-// `difftape data` as a user runs it, up to the run that trains on what it made.
+// `difftape data`, run as a program, and training on its output.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct DataCommand : testing::Test {
   }
 };
 
-/// Tokens of a text by a tokenizer of it, as tokens.bin.
+/// A text, a tokenizer trained on it, and its tokens in tokens.bin.
 struct TokenizedText : DataCommand {
   TokenizedText() {
     std::vector<std::string> lines;
@@ -54,7 +54,7 @@ TEST_F(TokenizedText, trains) {
   test::output(train("run"));
 }
 
-TEST_F(TokenizedText, is_written_by_a_run_that_is_elsewhere_now) {
+TEST_F(TokenizedText, is_generated_by_a_run_that_was_moved) {
   ASSERT_EQ(train("run").exit, 0);
   const auto found =
       nlohmann::json::parse(project.difftape({"eval", "run", "--json"}).out, nullptr, false);
@@ -76,17 +76,17 @@ TEST_F(TokenizedText, is_written_by_a_run_that_is_elsewhere_now) {
               HasSubstr("--prompt: is not UTF-8 at byte 3, which my.model needs"));
 }
 
-TEST_F(TokenizedText, says_when_its_tokenizer_is_gone_or_another) {
+TEST_F(TokenizedText, reports_a_missing_or_changed_tokenizer) {
   put(project / "t.bin.model", "another");
   EXPECT_THAT(test::error(65, train("run")), HasSubstr("t.bin.model: is not the tokenizer of "));
   fs::remove(project / "t.bin.model");
   ASSERT_EQ(train("run").exit, 0);
   EXPECT_THAT(test::error(64, generate("run", {"--prompt", "value"})),
-              HasSubstr("the tokenizer of this model is not known"));
+              HasSubstr("the tokenizer of this model is unknown"));
   EXPECT_EQ(generate("run", {"--tokens", "5,6"}).exit, 0);
 }
 
-TEST_F(TokenizedText, evaluates_tokens_and_says_how_they_are_made_of_text) {
+TEST_F(TokenizedText, evaluates_tokens_and_explains_how_to_tokenize_text) {
   ASSERT_EQ(train("run").exit, 0);
   fs::create_directory(project / "folder");
   for (const char* short_text : {"short.txt", "folder/shorter.txt"})
@@ -97,13 +97,13 @@ TEST_F(TokenizedText, evaluates_tokens_and_says_how_they_are_made_of_text) {
   }
 }
 
-TEST_F(TokenizedText, of_bytes_is_text_too) {
+TEST_F(TokenizedText, works_with_bytes) {
   ASSERT_EQ(data({"prepare", "corpus.txt", "--out", "b.h5"}).exit, 0);
   ASSERT_EQ(train("run", "b.h5").exit, 0);
   EXPECT_THAT(test::output(generate("run", {"--prompt", "value"})), testing::StartsWith("value"));
 }
 
-TEST_F(DataCommand, replaces_only_what_it_could_have_written) {
+TEST_F(DataCommand, replaces_only_its_own_outputs) {
   put(project / "corpus.txt", "text");
   fs::create_directory(project / "t.bin");
   EXPECT_EQ(data({"prepare", "corpus.txt", "--out", "t.bin"}).exit, 74);
@@ -114,7 +114,7 @@ TEST_F(DataCommand, replaces_only_what_it_could_have_written) {
   EXPECT_FALSE(fs::exists(project / "u.bin"));
 }
 
-TEST_F(DataCommand, divides_a_corpus_that_a_run_is_validated_on_by_domain) {
+TEST_F(DataCommand, splits_a_corpus_for_validation_by_domain) {
   for (const char* domain : {"apples", "pears"}) {
     std::string lines;
     for (int i = 0; i < 60; ++i) {

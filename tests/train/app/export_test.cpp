@@ -1,4 +1,4 @@
-// `difftape export` and `difftape import` as a user runs them.
+// `difftape export` and `difftape import`, run as programs.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -24,7 +24,7 @@ class Exported : public testing::Test {
     return project.difftape(arguments, std::move(conditions));
   }
   std::string output(const Words& arguments) { return test::output(difftape(arguments)); }
-  /// What is wrong, with its exit code, after which there is no more than before.
+  /// Returns the error of a command and checks its exit code and that it leaves no files.
   std::string error(int exit, const Words& arguments, test::Conditions conditions = {}) {
     const auto before = names();
     const std::string outcome = test::error(exit, difftape(arguments, std::move(conditions)));
@@ -37,7 +37,7 @@ class Exported : public testing::Test {
       found.insert(entry.path());
     return found;
   }
-  /// Puts other bytes for the first `old` of a file.
+  /// Replaces the first `old` in a file.
   void replace(const fs::path& file, const std::string& old, const std::string& now) {
     std::string text = contents(file);
     ASSERT_NE(text.find(old), std::string::npos);
@@ -47,7 +47,7 @@ class Exported : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(Exported, come_back_as_a_checkpoint_that_everything_takes) {
+TEST_F(Exported, are_imported_as_a_checkpoint_that_all_commands_accept) {
   for (const Words& form : {Words{"safetensors", "m.safetensors"}, Words{"hf", "hf"}}) {
     EXPECT_EQ(output({"export", "run", "--format", form[0], "--out", form[1]}), form[1] + "\n");
     EXPECT_EQ(output({"import", form[1], "--out", form[0] + ".h5"}),
@@ -124,7 +124,7 @@ TEST_F(Exported, nothing_is_overwritten) {
   EXPECT_EQ(contents(project / checkpoint), before);
 }
 
-TEST_F(Exported, commands_say_what_is_wrong) {
+TEST_F(Exported, commands_report_errors) {
   EXPECT_THAT(error(64, {"export", "run", "--format", "gguf", "--out", "m"}),
               HasSubstr("--format: 'gguf' is not one of safetensors, hf"));
   EXPECT_THAT(error(66, {"export", "gone", "--format", "hf", "--out", "m"}), HasSubstr("gone"));
@@ -142,7 +142,7 @@ TEST_F(Exported, commands_say_what_is_wrong) {
               HasSubstr("only data.*, train.*, model.max_seq_len"));
 }
 
-TEST_F(Exported, weights_that_do_not_fit_their_configuration_are_refused) {
+TEST_F(Exported, weights_that_do_not_match_their_configuration_are_rejected) {
   output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
   const auto refused = [&](int exit, const std::string& old, const std::string& now) {
     const std::string sound = contents(project / "m.safetensors");

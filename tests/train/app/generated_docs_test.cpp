@@ -120,7 +120,7 @@ std::string metrics_page() {
 
 class GeneratedDocs : public testing::TestWithParam<std::pair<const char*, std::string (*)()>> {};
 
-TEST_P(GeneratedDocs, equal_what_the_program_says) {
+TEST_P(GeneratedDocs, equal_the_output_of_the_program) {
   const auto& [name, page] = GetParam();
   const std::filesystem::path path =
       std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "docs" / name;

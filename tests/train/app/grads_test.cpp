@@ -1,4 +1,4 @@
-// difftape dump-grads: loss, logits and gradients of a batch as a file.
+// `difftape dump-grads`: loss, logits and gradients of a batch in a file.
 #include "train/run/loop/grads.h"
 
 #include "tests/train/run/loop/tiny.h"
@@ -41,7 +41,7 @@ class Grads : public testing::Test {
   test::TinyProject project{"diff_v2"};
 };
 
-TEST_F(Grads, of_a_configuration_hold_loss_logits_weights_and_every_gradient) {
+TEST_F(Grads, of_a_configuration_contain_loss_logits_weights_and_every_gradient) {
   EXPECT_THAT(test::output(grads("tiny.yaml")),
               testing::MatchesRegex("loss 5\\.[0-9]+ nats per token, [0-9]+ "
                                     "gradients: grads.h5\n"));
@@ -142,7 +142,7 @@ TEST_F(Grads, tokens_out_of_range_are_named) {
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 0] is -1; "));
 }
 
-TEST_F(Grads, tokens_of_more_than_32_bits_are_named_as_they_are_and_fractions_refused) {
+TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
   const auto stored = [&](const auto& values) {
     run::h5::File file = run::h5::File::create(project / "tokens.h5");
     file.write<typename std::decay_t<decltype(values)>::value_type>("tokens", {1, 3}, values);
@@ -169,7 +169,7 @@ TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
             "most one more than that\n");
 }
 
-TEST_F(Grads, a_batch_that_is_missing_or_no_batch_is_named) {
+TEST_F(Grads, a_missing_or_invalid_batch_is_named) {
   batch({1, 4}, {1, 2, 3, 4}, "words");
   EXPECT_THAT(error(65), HasSubstr("difftape: tokens.h5: cannot read tokens: "));
   put(project / "tokens.h5", "hello");
@@ -178,7 +178,7 @@ TEST_F(Grads, a_batch_that_is_missing_or_no_batch_is_named) {
   EXPECT_EQ(error(66), "difftape: tokens.h5: No such file or directory\n");
 }
 
-TEST_F(Grads, a_model_that_is_missing_or_none_is_named) {
+TEST_F(Grads, a_missing_or_invalid_model_is_named) {
   EXPECT_EQ(error(66, "nowhere.yaml"), "difftape: nowhere.yaml: no such file\n");
   EXPECT_EQ(error(66, "gone.h5"),
             "difftape: no checkpoint at gone.h5: need a .h5 file, or a run "
@@ -197,8 +197,8 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   EXPECT_EQ(input.exit, 64) << "given twice";
   EXPECT_EQ(test::error(74, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
                                               "--out", "./tokens.h5"})),
-            "difftape: ./tokens.h5 exists and is what this command reads; only .h5 files "
-            "are replaced: choose another name with --out\n");
+            "difftape: ./tokens.h5 already exists and is an input of this command; choose another "
+            "name with --out\n");
   EXPECT_EQ(contents(project / "tokens.h5"), tokens);
   const Outcome text =
       project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "text.txt"});

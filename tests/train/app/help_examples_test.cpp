@@ -1,4 +1,4 @@
-// The examples at the end of every --help, run as they stand there.
+// The help of every command: its first sentence, and its examples, which are run.
 #include <regex>
 
 #include "tests/train/run/loop/tiny.h"
@@ -10,7 +10,7 @@ namespace {
 using test::Outcome;
 using test::TinyProject;
 
-/// Words of a command line as a shell takes them, quotes in the manner of 'two words'.
+/// Splits a command line into words as a shell does, with quotes as in 'two words'.
 std::vector<std::string> words_of(const std::string& line) {
   static const std::regex word("'([^']*)'|(\\S+)");
   std::vector<std::string> words;
@@ -34,7 +34,7 @@ std::string help_of(std::vector<std::string> command) {
   return test::run(command).out;
 }
 
-/// The commands that a help lists, and those below them.
+/// Appends all commands that a help lists, recursively.
 void collect(const std::vector<std::string>& above, std::vector<std::vector<std::string>>& all) {
   for (const std::string& line : lines_after(help_of(above), "Subcommands:")) {
     if (line.starts_with(" ")) continue;
@@ -44,8 +44,8 @@ void collect(const std::vector<std::string>& above, std::vector<std::vector<std:
   }
 }
 
-/// Examples speak of my.yaml, sweep.yaml, text.txt, books.jsonl and tokens.h5, of runs/mine, which
-/// the first one of `train` makes, and of runs/diverged.
+/// Provides the files of the examples: my.yaml, sweep.yaml, text.txt, books.jsonl, tokens.h5 and
+/// runs/diverged. The first example of `train` makes runs/mine.
 class HelpExamples : public testing::Test {
  protected:
   HelpExamples() {
@@ -71,7 +71,19 @@ class HelpExamples : public testing::Test {
   TinyProject project;
 };
 
-TEST_F(HelpExamples, are_there_for_every_command_and_run_as_they_stand) {
+TEST(Help, begins_with_a_sentence_of_at_most_70_characters) {
+  std::vector<std::vector<std::string>> commands{{}};
+  collect({}, commands);
+  ASSERT_GE(commands.size(), 20u);
+  for (const std::vector<std::string>& command : commands) {
+    const std::string help = help_of(command);
+    const std::string first = help.substr(0, help.find_first_of(".\n"));
+    EXPECT_FALSE(first.empty());
+    EXPECT_LE(first.size(), 70u) << first;
+  }
+}
+
+TEST_F(HelpExamples, exist_for_every_command_and_run_verbatim) {
   std::vector<std::vector<std::string>> commands;
   collect({}, commands);
   EXPECT_GE(commands.size(), 19u);

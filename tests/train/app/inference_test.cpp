@@ -1,4 +1,4 @@
-// `difftape eval` and `difftape generate` as a user runs them.
+// `difftape eval` and `difftape generate`, run as programs.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ class Inference : public testing::Test {
     const std::string outcome = test::output(difftape(arguments));
     return Json::parse(outcome);
   }
-  /// What is wrong, with its exit code.
+  /// Returns the error of a command and checks its exit code.
   std::string error(int exit, const std::vector<std::string>& arguments) {
     return test::error(exit, difftape(arguments));
   }
@@ -69,7 +69,7 @@ TEST_F(Inference, eval_reads_all_of_other_data) {
   EXPECT_NEAR(initial, std::log(256), 0.1);
 }
 
-TEST_F(Inference, eval_takes_texts_that_fill_no_sequence) {
+TEST_F(Inference, eval_accepts_data_shorter_than_a_sequence) {
   put(project / "short.txt", "the fox");
   const Json found = json({"eval", "run", "--data", "short.txt", "--positions"});
   EXPECT_EQ(found["tokens"], 6);
@@ -91,18 +91,18 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
   EXPECT_TRUE(found.contains("best_loss"));
   EXPECT_FALSE(found.contains("bits_per_byte"));
   EXPECT_THAT(error(64, {"eval", "task", "--data", "text.txt"}), HasSubstr("is generated"));
-  EXPECT_THAT(error(64, {"generate", "task", "--prompt", "x"}), HasSubstr("begin with --tokens"));
+  EXPECT_THAT(error(64, {"generate", "task", "--prompt", "x"}), HasSubstr("use --tokens"));
   EXPECT_EQ(difftape({"generate", "task", "--tokens", "1,2", "--max-tokens", "3"}).exit, 0);
 }
 
-TEST_F(Inference, eval_of_other_data_cares_for_no_samples_of_the_training) {
+TEST_F(Inference, eval_of_other_data_ignores_the_sample_keys_of_the_run) {
   project.config.log.sample_interval = 6;
   ASSERT_EQ(project.train("writing"), system::Exit::ok);
   test::output(difftape(
       {"eval", "writing", "--set", "data.type=mqar", "--set", "data.mqar.pairs=2", "--json"}));
 }
 
-TEST_F(Inference, eval_knows_whether_the_data_are_those_of_the_run) {
+TEST_F(Inference, eval_detects_whether_the_data_changed) {
   put(project / "text.txt", "changed " + test::tiny_text());
   EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("the data changed since it was made"));
   put(project / "moved.txt", test::tiny_text());
@@ -110,8 +110,9 @@ TEST_F(Inference, eval_knows_whether_the_data_are_those_of_the_run) {
   EXPECT_EQ(json({"eval", "run", "--set", "data.path=moved.txt"})["loss"], logged);
 }
 
-TEST_F(Inference, eval_says_what_is_wrong) {
-  EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}), HasSubstr("--batches: need at least 1"));
+TEST_F(Inference, eval_reports_errors) {
+  EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}),
+              HasSubstr("--batches: expected an integer of at least 1"));
   EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("no checkpoint at gone.h5"));
   EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
               AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
@@ -122,7 +123,7 @@ TEST_F(Inference, eval_says_what_is_wrong) {
               HasSubstr("is 1 bytes long; need two"));
 }
 
-TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {
+TEST_F(Inference, generate_prints_the_prompt_and_its_continuation) {
   const std::string one =
       test::output(difftape({"generate", "run", "--prompt", "the ", "--max-tokens", "12"}));
   EXPECT_THAT(one, StartsWith("the "));
@@ -138,7 +139,7 @@ TEST_F(Inference, generate_writes_the_prompt_and_goes_on) {
   EXPECT_EQ(found["finish_reason"], "length");
 }
 
-TEST_F(Inference, generate_takes_a_prompt_a_line_each_with_its_own_numbers) {
+TEST_F(Inference, generate_takes_one_prompt_per_line_with_separate_random_numbers) {
   put(project / "prompts.txt", "the \nfox \nthe \n");
   const std::string all = test::output(
       difftape({"generate", "run", "--prompts", "prompts.txt", "--max-tokens", "9", "--json"}));
@@ -160,26 +161,28 @@ TEST_F(Inference, generate_takes_prompts_from_a_pipe) {
   EXPECT_EQ(Json::parse(one)["prompt"], "fox ");
 }
 
-TEST_F(Inference, generate_says_what_is_wrong) {
+TEST_F(Inference, generate_reports_errors) {
   const auto wrong = [&](int exit, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"generate", "run"});
     return error(exit, arguments);
   };
-  EXPECT_THAT(wrong(64, {}), HasSubstr("say what to begin with"));
+  EXPECT_THAT(wrong(64, {}), HasSubstr("a prompt is missing"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--tokens", "1"}),
-              HasSubstr("--prompt and --tokens exclude each other: give one of them"));
+              HasSubstr("--prompt and --tokens exclude each other; give one of them"));
   EXPECT_THAT(wrong(64, {"--tokens", "1,,2"}),
-              HasSubstr("--tokens 1,,2: '' is not a token; need numbers such as 1,2,3"));
+              HasSubstr("--tokens 1,,2: '' is not a token id; give integers such as 1,2,3"));
   EXPECT_THAT(wrong(64, {"--tokens", "1,x"}), HasSubstr("--tokens 1,x: 'x' is not a token"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}), HasSubstr("--seed -1: need 0 or more"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "-1"}),
+              HasSubstr("--seed: must be at least 0, got -1"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--seed", "99999999999999999999"}),
               HasSubstr("expected an integer of at most 9223372036854775807"));
   EXPECT_THAT(wrong(65, {"--prompt", ""}), HasSubstr("the prompt is empty"));
   EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
               HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
   EXPECT_THAT(wrong(65, {"--tokens", "1,256"}),
-              HasSubstr("--tokens: there is no token 256; the model knows 0 to 255"));
-  EXPECT_THAT(wrong(65, {"--tokens", "4294967361"}), HasSubstr("there is no token 4294967361;"));
+              HasSubstr("--tokens: 256 is not a token of the model; use 0 to 255"));
+  EXPECT_THAT(wrong(65, {"--tokens", "4294967361"}),
+              HasSubstr("4294967361 is not a token of the model;"));
   EXPECT_THAT(wrong(66, {"--prompts", "gone.txt"}), HasSubstr("gone.txt"));
   put(project / "prompts.txt", "one\r\n\nthree\n");
   EXPECT_THAT(wrong(65, {"--prompts", "prompts.txt"}),
@@ -188,7 +191,8 @@ TEST_F(Inference, generate_says_what_is_wrong) {
   EXPECT_THAT(wrong(65, {"--prompts", "none.txt"}), HasSubstr("none.txt: is empty"));
   EXPECT_THAT(wrong(64, {"--prompts", "none.txt", "--prompt", "a"}),
               HasSubstr("--prompt and --prompts exclude each other"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}), HasSubstr("--stop: need a text"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}),
+              HasSubstr("--stop: expected a string, got an empty one"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("and finite"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "1e20"}),

@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 
 class BadData : public testing::Test {
  protected:
-  /// Trains on data.path, which must fail before there is a run directory.
+  /// Trains on data.path, which must fail before the run directory exists.
   std::string error(const std::string& path, int exit) {
     const Outcome outcome =
         project.difftape({"train", "tiny.yaml", "--out", "run", "--set", "data.path=" + path});
@@ -27,20 +27,20 @@ class BadData : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(BadData, a_text_that_is_not_there_is_missing_input) {
+TEST_F(BadData, a_missing_text_file_is_missing_input) {
   EXPECT_EQ(error("gone.txt", 66),
             "difftape: " + (project / "gone.txt").string() + ": no such file\nin data.path\n");
   EXPECT_EQ(error("'*.cc'", 66), "difftape: " + (project / "*.cc").string() +
                                      ": the pattern matches no file\nin data.path\n");
 }
 
-TEST_F(BadData, the_shortest_text_that_is_enough_trains) {
+TEST_F(BadData, the_shortest_sufficient_text_trains) {
   put(project / "short.txt", std::string(34, 'x'));
   test::output(
       project.difftape({"train", "tiny.yaml", "--out", "run", "--set", "data.path=short.txt"}));
 }
 
-TEST_F(BadData, what_is_no_file_is_refused) {
+TEST_F(BadData, other_than_regular_files_are_rejected) {
   EXPECT_EQ(error("/dev/zero", 65),
             "difftape: /dev/zero: neither a file nor a directory\nin data.path\n");
 }
@@ -54,7 +54,7 @@ TEST_F(BadData, resuming_without_a_run_is_missing_input) {
       HasSubstr("text.txt is not a run directory"));
 }
 
-TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_says_so_and_changes_nothing) {
+TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_is_an_error_and_changes_nothing) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string status = contents(project / "run/status.json");
   const std::string metrics = contents(project / "run/metrics.jsonl");
@@ -101,7 +101,7 @@ TEST_F(BadData, a_report_needs_run_directories) {
   EXPECT_FALSE(fs::exists(project / "report.html"));
 }
 
-TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_told_from_a_crash) {
+TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_a_clear_error) {
   if (test::kKeepsFreedMemory) GTEST_SKIP() << "the sanitizer takes more addresses than any limit";
   constexpr std::uint64_t kGigabyte = 1 << 30;  // the embedding alone is four
   const std::string huge = "model: {vocab_size: 1048576, d_model: 1024}\n";
@@ -116,7 +116,7 @@ TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_told_from_a_crash) {
     EXPECT_FALSE(fs::exists(project / "out/tiny"));
   }
   EXPECT_EQ(test::error(65, project.difftape({"eval", "huge.yaml"}, {.memory = kGigabyte})),
-            "difftape: out of memory; `difftape plan CONFIG` says what a run needs\n");
+            "difftape: out of memory; `difftape plan CONFIG` estimates the memory of a run\n");
 }
 
 class BrokenConfig : public testing::Test {
@@ -136,7 +136,7 @@ class BrokenConfig : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place) {
+TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_location) {
   EXPECT_EQ(error("base: tiny.yaml\n"
                   "model: {d_modl: 32, num_heads: 3}\n"
                   "optim:\n"
@@ -155,7 +155,7 @@ TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_place)
             "a.yaml:7:34: error: train.eval_interval: expected an integer, got '2.5'\n");
 }
 
-TEST_F(BrokenConfig, a_file_that_cannot_be_looked_for_is_not_said_to_be_missing) {
+TEST_F(BrokenConfig, a_file_that_cannot_be_searched_is_not_reported_as_missing) {
   const std::string longer_than_a_name(300, 'x');
   EXPECT_EQ(
       error("base: " + longer_than_a_name + "\n"),
@@ -170,11 +170,11 @@ TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_say_which_command_to
   EXPECT_EQ(error("sweep: {arms: {a: , b: }}\n"),
             "a.yaml:1:1: error: sweep: this is a sweep; run it with 'difftape sweep a.yaml'\n");
   EXPECT_THAT(test::error(78, project.difftape({"sweep", "tiny.yaml", "--out", "run"})),
-              HasSubstr("this file has no 'sweep.arms'; name the arms, or train one "
+              HasSubstr("this file has no 'sweep.arms'; list the arms, or train one "
                         "model with 'difftape train'"));
 }
 
-TEST_F(BrokenConfig, a_config_that_is_not_there_is_missing_input_with_the_nearest_name) {
+TEST_F(BrokenConfig, a_missing_config_is_missing_input_with_the_nearest_name) {
   for (const std::string command : {"train", "plan", "sweep"}) {
     EXPECT_EQ(test::error(66, project.difftape({command, "tinny.yaml"})),
               "difftape: tinny.yaml: no such file; did you mean 'tiny.yaml'?\n");

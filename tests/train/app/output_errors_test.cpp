@@ -1,4 +1,5 @@
-// Places that cannot be written, or must not be overwritten: exit 74, and what is there stays.
+// Outputs that cannot be written or must not be overwritten: exit code 74, and files stay
+// unchanged.
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
@@ -33,7 +34,7 @@ TEST_F(Output, a_run_directory_is_never_overwritten) {
   EXPECT_EQ(contents(project / "run/status.json"), status);
 }
 
-TEST_F(Output, auto_is_the_first_directory_that_is_free) {
+TEST_F(Output, auto_is_the_first_free_directory) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(project.difftape({"train", "tiny.yaml", "--out", "auto"}).exit, 0);
   for (const char* name : {"runs/tiny", "runs/tiny-2", "runs/tiny-3"})
@@ -65,7 +66,7 @@ TEST_F(Output, a_folder_with_other_things_or_a_file_is_never_overwritten) {
 
 TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
   fs::create_directory(project / "locked");
-  // Root writes anywhere, so the program runs as somebody else, who may read and execute it.
+  // Root can write anywhere, so the program runs as another user, who may read and execute it.
   const fs::path program = project / "difftape";
   fs::copy_file(DIFFTAPE_TEST_PROGRAM, program);
   fs::permissions(program, fs::perms(0755));
@@ -98,7 +99,7 @@ TEST_F(Output, a_disk_too_full_for_a_checkpoint_leaves_the_metrics_and_the_statu
   EXPECT_TRUE(fs::is_empty(project / "run/checkpoints")) << "no half-written file is left";
 }
 
-TEST_F(Output, what_is_printed_to_a_full_disk_is_an_error) {
+TEST_F(Output, printing_to_a_full_disk_is_an_error) {
   for (const Words& command : {Words{"config", "show", "tiny.yaml"}, Words{"config", "schema"},
                                Words{"plan", "tiny.yaml"}}) {
     test::Conditions conditions;
@@ -107,7 +108,7 @@ TEST_F(Output, what_is_printed_to_a_full_disk_is_an_error) {
   }
 }
 
-TEST_F(Output, a_run_whose_console_is_a_full_disk_completes_all_the_same) {
+TEST_F(Output, a_run_whose_console_is_a_full_disk_completes) {
   test::Conditions conditions;
   conditions.out_file = "/dev/full";
   error({"train", "tiny.yaml", "--out", "run"}, conditions);
@@ -133,8 +134,8 @@ TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string metrics = contents(project / "run/metrics.jsonl");
   EXPECT_EQ(error({"report", "run", "--out", "run/metrics.jsonl"}),
-            "difftape: run/metrics.jsonl exists and is something else; only .html files are "
-            "replaced: choose another name with --out\n");
+            "difftape: run/metrics.jsonl already exists and is not a .html file; choose another "
+            "name with --out\n");
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
   fs::create_symlink("/dev/null", project / "device.html");
   EXPECT_THAT(error({"report", "run", "--out", "device.html"}), HasSubstr("is something else"));

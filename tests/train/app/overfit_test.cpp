@@ -1,4 +1,4 @@
-// `difftape train --overfit`: one batch by heart.
+// `difftape train --overfit`: overfits a single batch.
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
@@ -45,16 +45,18 @@ TEST(Overfit, a_batch_that_is_not_learned_or_diverges_is_exit_code_1) {
   EXPECT_THAT(diverged.out, testing::Not(HasSubstr("-nan")));
 }
 
-TEST(Overfit, refuses_no_steps_and_what_only_a_run_directory_has) {
+TEST(Overfit, rejects_zero_steps_and_options_of_run_directories) {
   const TinyProject project;
   const auto refused = [&](const std::vector<std::string>& words) {
     std::vector<std::string> all{"train", "tiny.yaml"};
     all.insert(all.end(), words.begin(), words.end());
     return test::error(64, project.difftape(all));
   };
-  EXPECT_EQ(refused({"--overfit=0"}), "difftape: --overfit: need a number of steps above 0\n");
+  EXPECT_EQ(refused({"--overfit=0"}),
+            "difftape: --overfit: the number of steps must be at least 1\n");
   EXPECT_EQ(refused({"--overfit", "--out", "run"}),
-            "difftape: --overfit leaves nothing behind; give it alone, with --set\n");
+            "difftape: --overfit writes no run and allows no other option than --set; remove the "
+            "others\n");
 }
 
 }  // namespace

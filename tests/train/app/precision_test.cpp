@@ -32,7 +32,7 @@ TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
   }
 }
 
-TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant) {
+TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_per_op_and_variant) {
   const Outcome outcome =
       test::run({"gradcheck", "--filter", "^(softmax|linear|layer/.*/gqa/.*/plain/d[23]/T[13])$"});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
@@ -58,7 +58,7 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_an_op_and_a_variant)
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";
 }
 
-TEST(Gradcheck, prints_the_same_for_any_number_of_threads_but_the_time) {
+TEST(Gradcheck, prints_the_same_except_times_for_any_number_of_threads) {
   const auto table = [](const std::string& threads) {
     const std::string outcome =
         test::output(test::run({"gradcheck", "--filter", "layer/(sink|diff_v1)/.*/T2$"},
@@ -68,22 +68,22 @@ TEST(Gradcheck, prints_the_same_for_any_number_of_threads_but_the_time) {
   EXPECT_EQ(table("1"), table("3"));
 }
 
-TEST(Gradcheck, a_filter_that_matches_nothing_or_is_no_pattern_is_a_usage_error) {
+TEST(Gradcheck, a_filter_that_matches_nothing_or_is_invalid_is_a_usage_error) {
   const Outcome nothing = test::run({"gradcheck", "--filter", "sofmax"});
   EXPECT_EQ(nothing.exit, 64);
   EXPECT_EQ(nothing.err, "difftape: --filter: no case matches 'sofmax'\n");
   EXPECT_EQ(nothing.out, "");
   EXPECT_THAT(test::error(64, test::run({"gradcheck", "--filter", "("})),
-              HasSubstr("difftape: --filter: '(' is not a regular expression: "));
+              HasSubstr("difftape: --filter: '(' is not a valid regular expression: "));
 }
 
-TEST(Gradcheck, without_the_program_in_double_precision_says_what_is_missing) {
+TEST(Gradcheck, without_the_program_in_double_precision_names_it) {
   const test::ScratchDir dir;
   fs::copy_file(DIFFTAPE_TEST_PROGRAM, dir / "difftape");
   EXPECT_EQ(test::error(66, test::run({"gradcheck"}, {.program = dir / "difftape"})),
             "difftape: " + (dir / "difftape-f64").string() +
-                ": No such file or directory; gradients are proven in double "
-                "precision by this program, which is built and installed beside difftape\n");
+                ": No such file or directory; this program checks gradients in double precision "
+                "and must be in the folder of difftape\n");
 }
 
 }  // namespace

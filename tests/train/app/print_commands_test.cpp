@@ -1,4 +1,4 @@
-// Commands that print what they know: plan, doctor, config.
+// Commands that print information: plan, doctor, config, init.
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/config/reader.h"
 #include "train/system/json.h"
@@ -12,7 +12,7 @@ using test::TinyProject;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// The cells of the row that begins with `label`.
+/// Returns the cells of the row that begins with `label`.
 std::vector<std::string> row(const std::string& table, const std::string& label) {
   std::istringstream lines(table);
   std::vector<std::string> cells;
@@ -45,7 +45,7 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   EXPECT_FALSE(std::filesystem::exists(project / "runs"));
 }
 
-TEST(Plan, follows_set_and_leaves_out_kinds_that_the_heads_do_not_allow) {
+TEST(Plan, follows_set_and_omits_kinds_that_the_heads_do_not_allow) {
   const TinyProject project;
   const std::string plan =
       test::output(project.difftape({"plan", "tiny.yaml", "--set", "model.num_heads=1"}));
@@ -55,7 +55,7 @@ TEST(Plan, follows_set_and_leaves_out_kinds_that_the_heads_do_not_allow) {
   EXPECT_THAT(plan, HasSubstr("softmax *"));
 }
 
-TEST(Plan, takes_kinds_and_says_why_one_is_left_out) {
+TEST(Plan, takes_kinds_and_explains_omitted_ones) {
   const TinyProject project;
   const std::string two =
       test::output(project.difftape({"plan", "tiny.yaml", "--kinds", "diff_v2,softmax"}));
@@ -70,7 +70,7 @@ TEST(Plan, takes_kinds_and_says_why_one_is_left_out) {
   EXPECT_THAT(unknown, HasSubstr("; did you mean 'softmax'?\n"));
 }
 
-TEST(Doctor, says_what_the_machine_and_the_build_can_do) {
+TEST(Doctor, describes_the_machine_and_the_build) {
   const Outcome doctor = test::run({"doctor"}, {.environment = {{"OMP_NUM_THREADS", "1"}}});
   ASSERT_EQ(doctor.exit, 0) << doctor.err;
   for (const std::string label :
@@ -99,7 +99,7 @@ TEST(ConfigShow, prints_a_file_that_runs_as_is) {
   EXPECT_EQ(test::contents(project / "run/config.yaml"), show.out);
 }
 
-TEST(ConfigShow, takes_what_eval_takes_for_a_checkpoint) {
+TEST(ConfigShow, accepts_the_checkpoints_that_eval_accepts) {
   TinyProject project;
   project.config.train.keep_best = true;
   project.save();
@@ -130,11 +130,11 @@ TEST(ConfigKeys, and_schema_know_every_key_of_a_resolved_configuration) {
   }
 }
 
-TEST(Init, writes_a_configuration_of_the_defaults_for_every_kind_that_trains_as_it_is) {
+TEST(Init, writes_a_default_configuration_that_trains_for_every_kind) {
   const TinyProject project;
   for (const std::string& kind : attention_kinds()) {
     EXPECT_EQ(test::output(project.difftape({"init", kind})),
-              kind + ".yaml: change what you like, then: difftape train " + kind + ".yaml\n");
+              kind + ".yaml; edit it, then run: difftape train " + kind + ".yaml\n");
     const run::Config written = run::load_config(project / (kind + ".yaml")).config;
     run::Config expected;
     expected.run.name = kind;
@@ -146,7 +146,7 @@ TEST(Init, writes_a_configuration_of_the_defaults_for_every_kind_that_trains_as_
   }
 }
 
-TEST(Init, says_above_each_key_what_it_means_and_shows_the_fields_of_attention_as_comments) {
+TEST(Init, explains_each_key_and_shows_the_fields_of_attention_as_comments) {
   const TinyProject project;
   ASSERT_EQ(project.difftape({"init", "--out", "first.yaml"}).exit, 0);
   const std::string text = test::contents(project / "first.yaml");
@@ -159,10 +159,11 @@ TEST(Init, says_above_each_key_what_it_means_and_shows_the_fields_of_attention_a
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
 }
 
-TEST(Init, overwrites_nothing_and_knows_the_kinds) {
+TEST(Init, overwrites_nothing_and_rejects_unknown_kinds) {
   const TinyProject project;
   EXPECT_EQ(test::error(74, project.difftape({"init", "--out", "tiny.yaml"})),
-            "difftape: tiny.yaml exists; nothing is overwritten: choose another name with --out\n");
+            "difftape: tiny.yaml already exists and is not overwritten; choose another name with "
+            "--out\n");
   const std::string unknown = test::error(64, project.difftape({"init", "dif_v2"}));
   EXPECT_THAT(unknown, HasSubstr("KIND: 'dif_v2' is not one of diff_v1, diff_v2, "));
   EXPECT_THAT(unknown, HasSubstr("; did you mean 'diff_v2'?\n"));

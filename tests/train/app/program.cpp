@@ -16,8 +16,8 @@ namespace {
 constexpr int kSmallestPipe = 4096;
 constexpr unsigned kSeconds = 240;
 
-/// While it lives, a child is born with the default actions of these signals: under nohup the test
-/// itself ignores some.
+/// During its lifetime, children start with the default actions of these signals; under nohup the
+/// test itself ignores some.
 class DefaultSignals {
  public:
   DefaultSignals() {

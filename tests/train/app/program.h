@@ -1,5 +1,5 @@
 #pragma once
-// Runs difftape as a user does: as a process of its own, in a directory of its own.
+// Runs difftape as a user does: as a separate process in a separate directory.
 
 #include <filesystem>
 #include <functional>
@@ -20,7 +20,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Under which a program runs.
+/// Environment and limits of a program.
 struct Conditions {
   std::filesystem::path directory = {};
   std::string program = DIFFTAPE_TEST_PROGRAM;
@@ -28,16 +28,16 @@ struct Conditions {
   std::optional<std::uint64_t> largest_file = {};  ///< bytes; writing more fails as on a full disk
   std::optional<std::uint64_t> memory = {};        ///< bytes of address space
   bool unprivileged = false;                       ///< if the test is root, the program is not
-  std::string out_file = {};  ///< what it prints goes here instead of to Outcome::out
+  std::string out_file = {};                       ///< receives the output in place of Outcome::out
 };
 
-/// A running program. What it prints waits in a pipe of one page: a program that prints more
-/// than that stands still until somebody reads. It is killed after four minutes, or at the end.
+/// A running program. Its output goes to a pipe of one page, so that it blocks until the test
+/// reads. It is killed after four minutes, or by the destructor.
 class Process {
  public:
   Process(const std::vector<std::string>& arguments, const Conditions& conditions);
 
-  /// Reads on until what was printed holds `text`. False if it ended before.
+  /// Reads until the output contains `text`. Returns false if the program ended before.
   bool read_until(const std::string& text);
   void signal(int number) { child_->signal(number); }
   pid_t id() const { return child_->id(); }
@@ -53,15 +53,14 @@ inline Outcome run(const std::vector<std::string>& arguments, const Conditions& 
   return Process(arguments, conditions).wait();
 }
 
-/// Expects that a program ended with 0, and returns what it printed.
+/// Expects exit code 0, and returns the output.
 std::string output(const Outcome& outcome,
                    std::source_location where = std::source_location::current());
-/// Expects that it ended with `exit`, and returns its errors.
+/// Expects the exit code `exit`, and returns the errors.
 std::string error(int exit, const Outcome& outcome,
                   std::source_location where = std::source_location::current());
 
-/// Waits until `holds()` is true, which may take two minutes on a busy machine. False if it is not
-/// true then.
+/// Waits up to two minutes until `holds()` is true. Returns false if it is not.
 bool becomes_true(const std::function<bool()>& holds);
 
 }  // namespace difftape::test

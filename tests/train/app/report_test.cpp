@@ -1,4 +1,4 @@
-// `difftape report` as a user runs it: directories of runs, whole and broken.
+// `difftape report`, run as a program on complete and damaged runs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ class ReportCommand : public testing::Test {
  protected:
   void SetUp() override { fs::create_directory(dir / "sweep"); }
 
-  /// Two arms at two learning rates, three seeds.
+  /// Writes two arms at two learning rates with three seeds.
   void write_sweep() {
     for (const char* kind : {"softmax", "diff_v2"}) {
       for (const char* lr : {"0.001", "0.01"}) {
@@ -93,7 +93,7 @@ TEST_F(ReportCommand, judges_the_claims_of_the_sweep_and_none_without_them) {
   EXPECT_EQ(report({"sweep", "--claims", "none.yaml"}).exit, 66);
 }
 
-TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_and_says_so) {
+TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_with_a_note) {
   write_sweep();
   for (const char* name : {"second", "third"}) {
     test::write_run(dir / name / "run", {.name = name, .steps = 100});
@@ -105,7 +105,7 @@ TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_and_says_
   put(dir / "third/claims.yaml", std::string("# others\n") + test::kClaims);
   const Outcome outcome = report({"sweep", "second", "third"});
   const std::string note =
-      "claims of sweep are judged; those of third with --claims third/claims.yaml";
+      "judging the claims of sweep; judge the claims of third with --claims third/claims.yaml";
   EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
   EXPECT_THAT(outcome.out, HasSubstr("Claims of sweep/claims.yaml (xxh3 "));
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
@@ -113,7 +113,7 @@ TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_and_says_
       << "the file is named";
 }
 
-TEST_F(ReportCommand, says_that_runs_are_of_several_commits) {
+TEST_F(ReportCommand, notes_runs_of_several_commits) {
   write({.name = "a"});
   const fs::path other = write({.name = "b"});
   std::string env = contents(other / "env.json");
@@ -121,12 +121,12 @@ TEST_F(ReportCommand, says_that_runs_are_of_several_commits) {
   put(other / "env.json", env);
   const Outcome outcome = report({"sweep"});
   const std::string note =
-      "runs of 2 commits: 0123abcd (1 run), 4567cdef (1 run); what they compute may differ";
+      "runs of 2 commits: 0123abcd (1 run), 4567cdef (1 run); their results may differ";
   EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
 }
 
-TEST_F(ReportCommand, takes_the_order_of_index_csv_and_the_baseline_that_is_named) {
+TEST_F(ReportCommand, uses_the_order_of_index_csv_and_the_named_baseline) {
   write_sweep();
   put(dir / "sweep/index.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");
   const Outcome indexed = report({"sweep"});
@@ -134,11 +134,11 @@ TEST_F(ReportCommand, takes_the_order_of_index_csv_and_the_baseline_that_is_name
   const Outcome named = report({"sweep", "--baseline", "diff_v2"});
   EXPECT_THAT(named.out, HasSubstr("val vs diff_v2"));
   EXPECT_EQ(test::error(64, report({"sweep", "--baseline", "sofmax"})),
-            "difftape: report: no arm is called 'sofmax'; did you mean 'softmax'?; the arms are "
+            "difftape: report: no arm is named 'sofmax'; did you mean 'softmax'?; the arms are "
             "softmax, diff_v2\n");
 }
 
-TEST_F(ReportCommand, leaves_out_a_run_that_cannot_be_read_and_says_where_it_is_broken) {
+TEST_F(ReportCommand, omits_an_unreadable_run_with_its_location) {
   const fs::path good = write({.name = "good"}), foreign = write({.name = "foreign"}),
                  damaged = write({.name = "damaged"});
   put(foreign / "metrics.jsonl", "step,loss\n1,2.5\n");
@@ -157,13 +157,13 @@ TEST_F(ReportCommand, leaves_out_a_run_that_cannot_be_read_and_says_where_it_is_
   EXPECT_FALSE(fs::exists(dir / "report.html"));
 }
 
-TEST_F(ReportCommand, ignores_a_line_that_a_crash_cut_off_and_says_so) {
+TEST_F(ReportCommand, ignores_an_incomplete_line_with_a_note) {
   const fs::path run = write({.name = "cut"});
   put(run / "metrics.jsonl", contents(run / "metrics.jsonl") + "{\"step\":101,\"tra");
   const Outcome outcome = report({"sweep/cut"});
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_EQ(outcome.err,
-            "difftape: sweep/cut/metrics.jsonl: its last line was cut off and is ignored\n");
+            "difftape: sweep/cut/metrics.jsonl: the last line is incomplete and is ignored\n");
 }
 
 TEST_F(ReportCommand, shows_a_run_in_progress_and_keeps_it_out_of_the_statistics) {
@@ -174,8 +174,8 @@ TEST_F(ReportCommand, shows_a_run_in_progress_and_keeps_it_out_of_the_statistics
       {.name = "a-seed3", .floor = 9, .seed = 3, .arm = "a", .state = run::RunState::running});
   const Outcome killed = report({"sweep"});
   EXPECT_EQ(killed.err,
-            "difftape: sweep/a-seed3: killed after step 100 of 100, as no process trains it; "
-            "`difftape train sweep/a-seed3 --resume` continues it; not in the statistics\n");
+            "difftape: sweep/a-seed3: killed after step 100 of 100, since no process trains it; "
+            "`difftape train sweep/a-seed3 --resume` resumes it; not in the statistics\n");
   EXPECT_THAT(killed.out, HasSubstr("2 finished, 1 killed"));
   const system::DirectoryLock training(third);
   const Outcome outcome = report({"sweep"});
@@ -221,12 +221,12 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
   const std::string page = contents(dir / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
                           HasSubstr("<p class=\"notice\">Runs of 2 tasks (text; needles)"),
-                          HasSubstr("<p class=\"answer\">text: validation loss a 2.3311\n"
+                          HasSubstr("<p class=\"headline\">text: validation loss a 2.3311\n"
                                     "needles: validation loss b 2.3311</p>"),
                           HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
 }
 
-TEST_F(ReportCommand, draws_the_quantities_that_are_named) {
+TEST_F(ReportCommand, draws_the_named_metrics) {
   write({.name = "a", .layers = 2});
   test::output(report({"sweep", "--charts", "optim/lr,attn/context_rms/1,act/kurtosis"}));
   const std::string page = contents(dir / "report.html");
@@ -239,15 +239,16 @@ TEST_F(ReportCommand, draws_the_quantities_that_are_named) {
   EXPECT_FALSE(fs::exists(dir / "none.html"));
 }
 
-TEST_F(ReportCommand, counts_a_run_that_is_given_twice_once_and_refuses_a_directory_without_runs) {
+TEST_F(ReportCommand, counts_a_duplicate_run_once_and_rejects_a_directory_without_runs) {
   write({.name = "a"});
   test::output(report({"sweep/a", "sweep", "./sweep/a/"}));
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p>1 run"));
   fs::create_directory(dir / "empty");
   const Outcome empty = report({"empty"});
   EXPECT_EQ(empty.exit, 66);
-  EXPECT_THAT(empty.err,
-              HasSubstr("empty is not a run directory, for it has no status.json, and holds none"));
+  EXPECT_THAT(
+      empty.err,
+      HasSubstr("empty neither is a run directory, which has status.json, nor contains any"));
 }
 
 constexpr const char* kRefresh = "\"refresh\":5";
@@ -260,7 +261,7 @@ class ReportWatch : public testing::Test {
     return test::write_run(dir / "sweep" / name,
                            {.name = name, .floor = floor, .steps = 100, .state = state});
   }
-  /// A run that somebody trains from the moment that it is there.
+  /// A run that is in training as soon as it exists.
   system::DirectoryLock write_running(const std::string& name, double floor) {
     test::write_run(dir / name,
                     {.name = name, .floor = floor, .steps = 100, .state = run::RunState::running});
@@ -320,16 +321,16 @@ TEST_F(ReportWatch, ends_when_the_last_run_is_killed) {
   std::optional<system::DirectoryLock> training(write_running("b", 2.2));
   const auto watching = watch();
   ASSERT_TRUE(watching->read_until("1 finished, 1 running"));
-  training.reset();  // as the system does when a process dies
+  training.reset();  // as the operating system does when a process dies
   EXPECT_THAT(test::output(watching->wait()), HasSubstr("1 finished, 1 killed"));
 }
 
-TEST_F(ReportWatch, of_complete_runs_is_a_report_and_of_no_directory_an_error) {
+TEST_F(ReportWatch, of_complete_runs_is_a_report_and_without_a_directory_an_error) {
   write("a", 2.3, run::RunState::finished);
   EXPECT_EQ(watch()->wait().exit, 0);
   EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
   EXPECT_EQ(test::error(66, test::run({"report", "swep", "--watch"}, {.directory = dir.path()})),
-            "difftape: --watch: swep is not a directory; need the directory of a run or a sweep\n");
+            "difftape: --watch: swep is not a directory; give the directory of a run or a sweep\n");
 }
 
 }  // namespace

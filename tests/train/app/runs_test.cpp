@@ -1,4 +1,4 @@
-// `difftape runs` as a user runs it.
+// `difftape runs` and `difftape diff`, run as programs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -33,7 +33,7 @@ class RunsCommand : public testing::Test {
   Outcome difftape(const std::vector<std::string>& arguments) {
     return test::run(arguments, {.directory = dir.path()});
   }
-  /// The lines of what is printed.
+  /// Returns the lines of the output.
   std::vector<std::string> lines(const std::vector<std::string>& arguments) {
     const std::string outcome = test::output(difftape(arguments));
     std::istringstream text(outcome);
@@ -45,7 +45,7 @@ class RunsCommand : public testing::Test {
   test::ScratchDir dir;
 };
 
-TEST_F(RunsCommand, lists_each_run_below_with_its_state_and_tells_the_dead_from_the_living) {
+TEST_F(RunsCommand, lists_each_run_with_its_state_and_detects_killed_runs) {
   write("runs/done", {.name = "done", .floor = 2});
   write("runs/sweep/far", {.name = "far", .diverge_at = 42});
   write("runs/sweep/later", {.name = "later", .state = run::RunState::stopped});
@@ -63,7 +63,7 @@ TEST_F(RunsCommand, lists_each_run_below_with_its_state_and_tells_the_dead_from_
   EXPECT_EQ(lines({"runs", "runs/done", "runs/sweep"}).size(), 6u);
 }
 
-TEST_F(RunsCommand, prints_an_object_a_line_for_other_programs) {
+TEST_F(RunsCommand, prints_one_json_object_per_line) {
   write("runs/far", {.name = "far", .diverge_at = 42, .arm = "v2"});
   write("runs/good", {.name = "good", .floor = 2});
   const std::vector<std::string> found = lines({"runs", "--json", "runs"});
@@ -79,7 +79,7 @@ TEST_F(RunsCommand, prints_an_object_a_line_for_other_programs) {
   EXPECT_NEAR(good["val_loss"].get<double>(), 2.0311, 1e-4);
 }
 
-TEST_F(RunsCommand, shows_what_a_hostile_name_would_have_a_terminal_do) {
+TEST_F(RunsCommand, escapes_control_codes_in_hostile_names) {
   write("runs/a\nfinished 9/9", {.name = "x"});
   write("runs/b\x1b[2Jc", {.name = "x"});
   write("runs/\xce\xbb", {.name = "x"});
@@ -91,7 +91,7 @@ TEST_F(RunsCommand, shows_what_a_hostile_name_would_have_a_terminal_do) {
   EXPECT_EQ(lines({"runs", "--json"}).size(), 3u);
 }
 
-TEST_F(RunsCommand, leaves_out_what_cannot_be_read_and_says_where_it_is_broken) {
+TEST_F(RunsCommand, omits_unreadable_runs_with_their_location) {
   const fs::path good = write("runs/good", {.name = "good"});
   const fs::path bad = write("runs/bad", {.name = "bad"});
   put(good / "metrics.jsonl", contents(good / "metrics.jsonl") + "{\"step\":101,\"tra");
@@ -110,7 +110,7 @@ TEST_F(RunsCommand, leaves_out_what_cannot_be_read_and_says_where_it_is_broken) 
   EXPECT_THAT(none.err, StartsWith("difftape: runs/bad/metrics.jsonl:2: not a line of metrics"));
 }
 
-TEST_F(RunsCommand, say_why_a_directory_cannot_be_read) {
+TEST_F(RunsCommand, explains_why_a_directory_cannot_be_read) {
   const std::string longer_than_a_name(300, 'x');
   EXPECT_EQ(difftape({"runs", longer_than_a_name}).err,
             "difftape: cannot read " + longer_than_a_name + ": File name too long\n");
@@ -119,9 +119,9 @@ TEST_F(RunsCommand, say_why_a_directory_cannot_be_read) {
             "difftape: cannot read loop: Too many levels of symbolic links\n");
 }
 
-TEST_F(RunsCommand, say_that_a_directory_is_not_theirs_to_read) {
+TEST_F(RunsCommand, reports_a_directory_without_permission) {
   write("closed/a", {.name = "a"});
-  // Root reads anything, so the program runs as somebody else, who may read and execute it.
+  // Root can read anything, so the program runs as another user, who may read and execute it.
   const fs::path program = dir / "difftape";
   fs::copy_file(DIFFTAPE_TEST_PROGRAM, program);
   fs::permissions(program, fs::perms(0755));
@@ -136,19 +136,21 @@ TEST_F(RunsCommand, say_that_a_directory_is_not_theirs_to_read) {
   fs::permissions(dir / "closed", fs::perms(0755));
 }
 
-TEST_F(RunsCommand, refuses_a_directory_without_runs) {
+TEST_F(RunsCommand, rejects_a_directory_without_runs) {
   EXPECT_EQ(difftape({"runs"}).exit, 66);
   EXPECT_THAT(difftape({"runs"}).err, StartsWith("difftape: there is no directory runs; "));
   fs::create_directory(dir / "empty");
   const Outcome empty = difftape({"runs", "empty"});
   EXPECT_EQ(empty.exit, 66);
-  EXPECT_THAT(empty.err, StartsWith("difftape: empty is not a run directory, for it has no "
-                                    "status.json, and holds none; "));
+  EXPECT_THAT(
+      empty.err,
+      StartsWith(
+          "difftape: empty neither is a run directory, which has status.json, nor contains any; "));
 }
 
 class DiffCommand : public RunsCommand {};
 
-TEST_F(DiffCommand, says_what_was_asked_for_what_followed_and_from_which_step_on) {
+TEST_F(DiffCommand, shows_differing_keys_metrics_and_first_steps) {
   write("a", {.name = "a", .seed = 1, .lr = "0.001"});
   write("b", {.name = "a", .floor = 2.4, .seed = 1, .lr = "0.002", .layers = 1});
   const Outcome outcome = difftape({"diff", "a", "b"});
@@ -157,8 +159,8 @@ TEST_F(DiffCommand, says_what_was_asked_for_what_followed_and_from_which_step_on
   EXPECT_THAT(outcome.out, StartsWith("configuration  A      B\n"
                                       "optim.lr       0.001  0.002\n"
                                       "\n"));
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("100 steps in both, 0 in A alone, 0 in B alone\n"),
-                                 HasSubstr("logged in B alone: act/kurtosis/... "),
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("100 steps in both, 0 only in A, 0 only in B\n"),
+                                 HasSubstr("logged only in B: act/kurtosis/... "),
                                  Not(HasSubstr("tokens_per_sec"))));
   const auto logged = [&](const char* run) {
     return run::number_text(
@@ -174,7 +176,7 @@ TEST_F(DiffCommand, says_what_was_asked_for_what_followed_and_from_which_step_on
                                                   "B +finished +100/100  2\\.3"));
 }
 
-TEST_F(DiffCommand, of_runs_of_the_program_tells_where_they_part) {
+TEST_F(DiffCommand, of_trained_runs_finds_where_they_diverge) {
   test::TinyProject project;
   ASSERT_EQ(project.train("a"), system::Exit::ok);
   ASSERT_EQ(project.train("again"), system::Exit::ok);
@@ -182,9 +184,9 @@ TEST_F(DiffCommand, of_runs_of_the_program_tells_where_they_part) {
   ASSERT_EQ(project.train("b"), system::Exit::ok);
   const Outcome same = project.difftape({"diff", "a", "again", "--exit-code"});
   EXPECT_EQ(same.exit, 0) << same.err;
-  EXPECT_THAT(same.out, AllOf(StartsWith("configuration: the same\n"),
-                              HasSubstr("12 steps in both, 0 in A alone, 0 in B alone\n"
-                                        "no metric of both differs in any bit at these steps\n")));
+  EXPECT_THAT(same.out, AllOf(StartsWith("configuration: equal\n"),
+                              HasSubstr("12 steps in both, 0 only in A, 0 only in B\n"
+                                        "all metrics of both are bitwise equal at these steps\n")));
   const Outcome other = project.difftape({"diff", "a", "b", "--exit-code"});
   EXPECT_EQ(other.exit, 1) << other.err;
   EXPECT_THAT(other.out, HasSubstr("optim.warmup_steps  5  6\n"));
@@ -195,7 +197,7 @@ TEST_F(DiffCommand, of_runs_of_the_program_tells_where_they_part) {
   EXPECT_EQ(project.difftape({"diff", "a", "b"}).exit, 0);
 }
 
-TEST_F(DiffCommand, refuses_what_is_no_run_or_is_damaged) {
+TEST_F(DiffCommand, rejects_other_directories_and_damaged_runs) {
   write("a", {.name = "a"});
   const fs::path b = write("b", {.name = "b"});
   fs::create_directory(dir / "empty");
@@ -210,7 +212,7 @@ TEST_F(DiffCommand, refuses_what_is_no_run_or_is_damaged) {
   put(b / "metrics.jsonl", "");
   const Outcome empty = difftape({"diff", "a", "b", "--exit-code"});
   EXPECT_EQ(empty.exit, 1);
-  EXPECT_THAT(empty.out, HasSubstr("0 steps in both, 100 in A alone, 0 in B alone\n"));
+  EXPECT_THAT(empty.out, HasSubstr("0 steps in both, 100 only in A, 0 only in B\n"));
 }
 
 TEST_F(DiffCommand, keeps_a_hostile_name_or_value_on_its_line) {

@@ -1,5 +1,5 @@
-// Where files are written: below the run directory, and nowhere that a value or a run directory of
-// somebody else names.
+// Files are written below the run directory only, never to paths named by a configuration value or
+// a foreign run directory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Words = std::vector<std::string>;
 
-/// What lies below a folder, with what is in it.
+/// Returns the files below a folder with their contents.
 std::map<std::string, std::string> everything_below(const fs::path& folder) {
   std::map<std::string, std::string> found;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -28,7 +28,7 @@ std::map<std::string, std::string> everything_below(const fs::path& folder) {
 
 class WrittenPaths : public testing::Test {
  protected:
-  /// Runs difftape two folders below the one that is watched, at home and for temporary files too.
+  /// Runs difftape two folders below the watched one, which also contains HOME and TMPDIR.
   Outcome difftape(const std::vector<std::string>& arguments) {
     return test::run(arguments, {.directory = project / "a/b",
                                  .environment = {{"OMP_NUM_THREADS", "1"},
@@ -36,7 +36,7 @@ class WrittenPaths : public testing::Test {
                                                  {"TMPDIR", (project / "a").string()}}});
   }
 
-  /// What was made or changed outside of a/b/`allowed` since the last call.
+  /// Returns the files created or changed outside of a/b/`allowed` since the last call.
   std::vector<std::string> changed(const std::string& allowed) {
     std::vector<std::string> paths;
     auto now = everything_below(project.path());
@@ -63,7 +63,7 @@ class WrittenPaths : public testing::Test {
   std::map<std::string, std::string> before_;
 };
 
-TEST_F(WrittenPaths, are_below_the_run_directory_whatever_the_texts_of_a_configuration_say) {
+TEST_F(WrittenPaths, are_below_the_run_directory_for_any_strings_in_a_configuration) {
   const std::vector<std::string> texts{"../../evil", (project / "evil").string(), "~/evil"};
   int trained = 0, refused = 0;
   for (const nlohmann::ordered_json& key :
@@ -97,7 +97,7 @@ TEST_F(WrittenPaths, of_a_sweep_are_below_its_directory) {
   }
 }
 
-TEST_F(WrittenPaths, are_none_of_those_that_a_run_directory_of_somebody_else_names) {
+TEST_F(WrittenPaths, never_follow_paths_named_in_a_foreign_run_directory) {
   project.config.run.out = (project / "evil").string();
   project.save();
   ASSERT_EQ(difftape({"train", config, "--out", "run"}).exit, 0);
@@ -117,7 +117,7 @@ TEST_F(WrittenPaths, are_none_of_those_that_a_run_directory_of_somebody_else_nam
   }
 }
 
-TEST_F(WrittenPaths, of_a_run_that_goes_on_are_not_where_its_symbolic_links_lead) {
+TEST_F(WrittenPaths, of_a_resumed_run_never_follow_its_symbolic_links) {
   ASSERT_EQ(
       difftape({"train", config, "--set", "train.checkpoint_interval=4", "--out", "run"}).exit, 0);
   const fs::path run = project / "a/b/run";
@@ -131,7 +131,7 @@ TEST_F(WrittenPaths, of_a_run_that_goes_on_are_not_where_its_symbolic_links_lead
     changed("");
     const Outcome outcome = difftape(
         {"train", config, "--set", "train.checkpoint_interval=4", "--out", "other", "--resume"});
-    const bool removed = std::string(name) == "status.json.tmp";  // with what was left half written
+    const bool removed = std::string(name) == "status.json.tmp";  // with the partly written file
     EXPECT_EQ(outcome.exit, removed ? 0 : 74) << outcome.err;
     EXPECT_THAT(changed("other"), IsEmpty());
     EXPECT_EQ(contents(project / "mine"), "precious");

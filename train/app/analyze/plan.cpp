@@ -17,15 +17,15 @@ constexpr double kMega = 1e6, kPeta = 1e15;
 constexpr const char *kBaseline = "softmax", *kSameQueries = "softmax_2h";
 constexpr const char* kConfigured = "configured";
 
-/// What the configuration's own attention is called: its kind, or kConfigured if fields that are
-/// set beside the kind make it another variant.
+/// Returns the name of the configuration's own attention: its kind, or kConfigured if other fields
+/// differ from the preset of the kind.
 std::string name_of_configured(const ModelConfig& model) {
   const AttentionKind kind = model.attention.kind;
   const bool is_plain = fields_of(model.attention) == fields_of(plain_kind(kind, model.attention));
   return std::string(is_plain ? kind.name() : kConfigured);
 }
 
-/// Throws UsageError unless all are in attention_kinds() or kConfigured, each once.
+/// Throws UsageError unless all are unique and in attention_kinds() or kConfigured.
 void require_kinds(const std::vector<std::string>& kinds) {
   std::vector<std::string> known = attention_kinds();
   known.push_back(kConfigured);
@@ -34,17 +34,18 @@ void require_kinds(const std::vector<std::string>& kinds) {
                          "--kinds: '{}' is not one of {}{}", *kind, fmt::join(known, ", "),
                          system::did_you_mean(*kind, known));
     throw_if<UsageError>(std::find(kinds.begin(), kind, *kind) != kind,
-                         "--kinds: {} is named twice", *kind);
+                         "--kinds: {} appears twice; remove one", *kind);
   }
 }
 
-/// The count under a name, 0 if there is none.
+/// Returns the count of a name, or 0.
 Index count_of(const ModelCost::Counts& counts, const std::string& name) {
   const auto found = std::ranges::find(counts, name, &ModelCost::Counts::value_type::first);
   return found == counts.end() ? 0 : found->second;
 }
 
-/// Names of all kinds' parts of attention: the projections first, then what only some have.
+/// Returns the parts of attention of all kinds: the projections first, then parts that only some
+/// kinds have.
 std::vector<std::string> attention_parts(const Plan& plan) {
   std::vector<std::string> parts{"q_proj", "k_proj", "v_proj", "o_proj"};
   for (const KindCost& column : plan.kinds) {
@@ -54,12 +55,12 @@ std::vector<std::string> attention_parts(const Plan& plan) {
   return parts;
 }
 
-/// Adds rows to a table with one column a kind.
+/// Adds rows to a table with one column per kind.
 class Rows {
  public:
   Rows(const Plan& plan, system::Table& table) : plan_(plan), table_(table) {}
 
-  /// Numbers of any kind; a count of 0 is a dash.
+  /// Adds a row of numbers; a count of 0 is shown as a dash.
   template <class Number>
   void add(const std::string& label, Number&& number, int digits = 0) {
     std::vector<std::string> cells{label};
@@ -72,7 +73,7 @@ class Rows {
     }
     table_.rows.push_back(std::move(cells));
   }
-  /// Counts in percent more or less than those of another kind, if the plan has it.
+  /// Adds a row of counts relative to another kind, in percent, if the plan has that kind.
   template <class Count>
   void against(const std::string& label, const std::string& kind, Count&& count) {
     const auto other = std::ranges::find(plan_.kinds, kind, &KindCost::kind);
@@ -135,7 +136,7 @@ void add_work(const run::Config& config, Rows& rows) {
       [&](const KindCost& c) { return c.cost.train_flops_per_token * run_tokens / kPeta; }, 4);
 }
 
-/// The memory of a training step at its peak, and what recomputation would make of it.
+/// Adds the peak memory of a training step, as configured and with recomputation.
 void add_memory(const run::Config& config, Rows& rows) {
   using Memory = run::StepMemory;
   const std::pair<const char*, Index Memory::*> parts[] = {
@@ -193,7 +194,7 @@ Plan make_plan(const run::Config& config, std::vector<std::string> kinds) {
       plan.left_out.push_back(fmt::format("left out {}: {}", kind, why_invalid));
     }
   }
-  throw_if<ConfigError>(plan.kinds.empty(), "nothing is left to plan\n{}",
+  throw_if<ConfigError>(plan.kinds.empty(), "plan: no kind can be built\n{}",
                         fmt::join(plan.left_out, "\n"));
   return plan;
 }

@@ -15,13 +15,14 @@ bool contains(const std::string& text, std::initializer_list<const char*> words)
                      [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
-/// Values at which no gradient is too small to be checked: maps differ, sigmoids are not flat.
+/// Distribution of values for which no gradient is too small to check: maps differ, and sigmoids
+/// are not flat.
 struct Distribution {
   double mean, std;
 };
 Distribution check_values(const Parameter& p) {
   if (p.role == Role::norm_weight) return {1, 0.2};
-  if (p.role == Role::embedding) return {0, 1};  // not less: they are divided by their own norm
+  if (p.role == Role::embedding) return {0, 1};  // large, since RMSNorm divides them by their norm
   if (contains(p.name, {"sinks"})) return {-1, 0.5};
   if (p.role == Role::state) return {0, 0.05};
   if (contains(p.name, {"mlp.gate.weight"})) return {0, 1};  // no near ties of experts
@@ -35,7 +36,7 @@ void draw(Tensor& values, const std::string& name, Distribution distribution, st
   for (real& x : values.values()) x += static_cast<real>(distribution.mean);
 }
 
-/// Adds to a number of every row.
+/// Adds a number to one element of every row.
 void add_to_column(Tensor& matrix, Index column, real number) {
   for (Index i = 0; i < matrix.shape().rows(); ++i) matrix.row(i)[column] += number;
 }
@@ -45,8 +46,8 @@ void enlarge(ParameterSet& parameters, std::uint64_t seed) {
   for (Parameter& p : parameters) draw(p.value, p.name, check_values(p), seed);
 }
 
-/// Checks at one draw of all values after the other until one is conclusive. A draw can put a
-/// context near 0, where a norm has its pole, or leave a gradient too small to measure.
+/// Repeats a check with other draws until one is conclusive. A draw can put a context near 0, the
+/// pole of a norm, or make a gradient too small to measure.
 GradcheckResult conclusive(const std::function<GradcheckResult(std::uint64_t seed)>& check) {
   constexpr std::uint64_t kDraws = 12;
   GradcheckResult result;
@@ -63,9 +64,9 @@ bool maps_share_values(const HeadMapping& mapping) {
   });
 }
 
-/// What a layer of one token can learn: each of its maps is a single number, so a head's context is
-/// its value times a number. Without an extra logit a map is the constant 1, and two of them cancel
-/// if lambda is 1. A norm removes what changes only the number, but for the norm's eps.
+/// Returns the gradients to expect for one token. A map is then a single number, and a head's
+/// context is its value times a number. Without an extra logit, a map is the constant 1, and two
+/// maps cancel if lambda is 1. A norm removes the number up to its eps.
 Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mapping) {
   const bool shared = maps_share_values(mapping);
   const bool ones = fields.softmax_denominator == SoftmaxDenominator::softmax;
@@ -78,7 +79,7 @@ Expectation of_one_token(const AttentionFields& fields, const HeadMapping& mappi
   };
 }
 
-/// Whether the output of `reader` may depend on `token`, both of (B * T).
+/// Returns whether the output of `reader` may depend on `token`; both are indices below B * T.
 bool may_see(Index reader, Index token, Index seq, const Visibility& visible) {
   const Index position = token % seq, own = reader % seq;
   if (reader / seq != token / seq || position > own) return false;
@@ -86,7 +87,7 @@ bool may_see(Index reader, Index token, Index seq, const Visibility& visible) {
   return !visible.document_offsets || position >= (*visible.document_offsets)[reader];
 }
 
-/// Which token the output of another depends on and must not, in words; empty if there is none.
+/// Returns an error if the output of a token depends on a token that it must not see, or nothing.
 std::string forbidden_sight(const Attention& attention, Parameter& x, const Visibility& visible) {
   const auto output = [&] {
     Tape tape(Tape::Mode::inference);
@@ -104,9 +105,9 @@ std::string forbidden_sight(const Attention& attention, Parameter& x, const Visi
           std::equal(before.row(reader), before.row(reader) + width, after.row(reader)))
         continue;
       return fmt::format(
-          "the output of token {} of sequence {} depends on token {} of sequence {}: the rule may "
-          "read no later token, none of another document or sequence, none before the window; add "
-          "attention_mask to its scores",
+          "the output of token {} of sequence {} depends on token {} of sequence {}, but must not "
+          "depend on later tokens, other documents or sequences, or tokens before the window; add "
+          "attention_mask to the scores",
           reader % seq, reader / seq, token % seq, token / seq);
     }
   }
@@ -128,7 +129,7 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
       seq == 1 ? of_one_token(fields_of(config.attention), attention.mapping()) : Expectation();
   return conclusive([&](std::uint64_t seed) {
     enlarge(parameters, seed);
-    // The first feature is about 1, so that contexts are averages of values that are alike in part.
+    // The first feature is about 1, so that contexts are averages of similar values.
     draw(x.value, x.name, {0, 1}, seed);
     for (Index i = 0; i < batch * seq; ++i) x.value.row(i)[0] = 1 + x.value.row(i)[0] / 4;
     add_to_column(parameters.find("self_attn.v_proj.weight")->value, 0, real(0.8));
@@ -165,7 +166,7 @@ GradcheckResult check_model(const ModelConfig& config, const DocumentOffsets& do
 
 namespace {
 
-/// A value of one axis of the product, and its part of the name of a case.
+/// A number of query and key heads, with its part of a case's name.
 struct Heads {
   const char* name;
   Index heads, kv_heads;
@@ -174,7 +175,7 @@ constexpr Heads kHeads[] = {{"mha", 2, 2}, {"gqa", 4, 2}, {"mqa", 3, 1}};
 constexpr const char* kVisible[] = {"full", "window", "packed"};
 constexpr Index kLengths[] = {1, 2, 3, 17, 64};
 
-/// RoPE rotates pairs of features; without it heads are odd.
+/// Returns two head sizes: even ones for RoPE, which rotates pairs of features, else odd ones.
 std::vector<Index> head_sizes(bool rope) {
   return rope ? std::vector<Index>{2, 4} : std::vector<Index>{3, 5};
 }
@@ -194,14 +195,14 @@ void add_ops(std::vector<GradcheckCase>& cases) {
     cases.push_back({c.op, c.name(), [c] { return gradcheck(c.make_inputs(), c.f); }});
 }
 
-/// The cases of one variant and one sharing of heads that agree in all but T and the head size. The
-/// longest has the smaller size only: it costs most, and what it adds is whole blocks of rows.
+/// Adds the cases that differ only in T and head size. The longest T has the smaller head size
+/// only: it is the most expensive, and only adds whole blocks of rows.
 void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, ModelConfig config,
                const std::string& name, const std::string& visible) {
   for (Index head_dim : head_sizes(config.rope)) {
     for (Index seq : kLengths) {
       if (seq == kLengths[4] && head_dim > 3) continue;
-      // Of one token softmax gives q and k gradients of 0; what another rule gives is not known.
+      // For one token, softmax has q and k gradients of 0; for another rule they are unknown.
       if (seq == 1 && !fields_of(config.attention).context.empty()) continue;
       const Index batch = seq <= 3 ? 2 : 1;
       config.d_model = seq <= 17 ? 3 : 2;
@@ -221,7 +222,7 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
   for (const Heads& heads : kHeads) {
     ModelConfig config = small_config(variant.attention, heads);
     if (!run::unsupported_reason(config).empty()) continue;
-    config.norm_eps = 0.1;  // keeps the norm of a head of 2 numbers away from its pole
+    config.norm_eps = 0.1;  // keeps the norm of a head of size 2 away from its pole
     for (const std::string visible : kVisible) {
       for (const bool rope : {true, false}) {
         config.rope = rope;

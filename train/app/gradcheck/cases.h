@@ -1,7 +1,6 @@
 #pragma once
-// All that `difftape gradcheck` checks: every op, every attention variant, whole models. The
-// variants are header only, so that tests of the layers, which link nothing of train, run over the
-// same list.
+// The cases of `difftape gradcheck`: every op, every attention variant, whole models. The variants
+// are header-only, so that tests of layers, which do not link train, use the same list.
 
 #include <functional>
 #include <string>
@@ -14,7 +13,7 @@
 
 namespace difftape::app {
 
-/// An attention that has a name: a kind, or a kind with fields of its own (an ablation).
+/// A named attention: a kind, or a kind with other fields (an ablation).
 struct AttentionVariant {
   std::string name;
   AttentionConfig attention;
@@ -61,14 +60,14 @@ inline std::vector<AttentionVariant> attention_variants() {
   return variants;
 }
 
-/// A mixture of experts that has a name.
+/// A named mixture of experts.
 struct MoeVariant {
   std::string name;
   MoeConfig moe;
 };
 
-/// The full product {softmax, sigmoid} x {normalized, plain} x {none, shared experts} x {none, both
-/// losses}; sigmoid also has the bias for balancing.
+/// Returns the full product {softmax, sigmoid} x {normalized, plain} x {none, shared experts} x
+/// {none, both losses}; sigmoid also has the bias for balancing.
 inline std::vector<MoeVariant> moe_variants() {
   std::vector<MoeVariant> variants;
   for (const auto& score : kNames<RouterScore>) {
@@ -94,38 +93,38 @@ inline std::vector<MoeVariant> moe_variants() {
   return variants;
 }
 
-/// Document starts of (B, T) tokens, three documents in a row that is long enough. The first row
-/// of a batch has other documents than the next.
+/// Returns the document starts of (B, T) tokens, with up to three documents per row. Rows have
+/// different documents.
 inline DocumentOffsets packed_documents(Index batch, Index seq) {
   std::vector<std::int32_t> starts;
   for (Index b = 0; b < batch; ++b) {
-    const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // a short row has none
+    const Index second = seq / 3 + b, third = 2 * seq / 3 + 1;  // short rows have fewer documents
     for (Index t = 0; t < seq; ++t)
       starts.push_back(static_cast<std::int32_t>(t >= third ? third : t >= second ? second : 0));
   }
   return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
 }
 
-/// Checks the gradient of x (B, T, C) and every parameter of one attention layer. Parameters are
-/// drawn so large that no gradient is trivial. Those that are zero or near zero because T is 1 are
-/// expected to be just that.
+/// Checks the gradients of x (B, T, C) and of every parameter of one attention layer. Parameters
+/// are drawn large enough that no gradient is trivial. Gradients that vanish for T = 1 are expected
+/// to do so.
 GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
                             const DocumentOffsets& document_offsets = nullptr);
 
-/// Checks the gradient of every parameter of a whole model in the summed loss of (2, 4) tokens
-/// below 7.
+/// Checks the gradient of every parameter of a whole model for the summed loss of (2, 4) tokens
+/// with ids below 7.
 GradcheckResult check_model(const ModelConfig& config,
                             const DocumentOffsets& document_offsets = nullptr);
 
 struct GradcheckCase {
-  std::string group;  ///< what it proves: "softmax", "layer/diff_v2", "model/diff_v1"
+  std::string group;  ///< "softmax", "layer/diff_v2", "model/diff_v1"
   std::string name;   ///< begins with the group: "layer/diff_v2/gqa/window/rope/qk_norm/d4/T17"
   std::function<GradcheckResult()> run;
 };
 
-/// Cases of a group stand together. The layers are a full product: {every attention variant} x
+/// Returns all cases ordered by group. The layers are a full product: {every attention variant} x
 /// {mha, gqa, mqa} x {full, window, packed} x {rope with even, norope with odd heads} x {qk_norm,
-/// plain} x {two head sizes} x {T = 1, 2, 3, 17, 64}; V1, which pairs its keys, has no mqa.
+/// plain} x {two head sizes} x {T = 1, 2, 3, 17, 64}. V1, which pairs its keys, has no mqa.
 std::vector<GradcheckCase> gradcheck_cases();
 
 }  // namespace difftape::app

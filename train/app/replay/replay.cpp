@@ -24,7 +24,7 @@ double RecordedRun::logged(const char* metric, Index step) const {
   const auto column = metrics.columns.find(metric);
   throw_if<DataError>(row == metrics.step.end() || *row != static_cast<double>(step) ||
                           column == metrics.columns.end(),
-                      "{}: has no {} of step {}; need every step of the run",
+                      "{}: has no {} of step {}, but must have every step of the run",
                       (dir / "metrics.jsonl").string(), metric, step);
   return column->second[row - metrics.step.begin()];
 }
@@ -36,8 +36,7 @@ RecordedRun open_recorded(const fs::path& dir) {
       "replay");
   run.rule = spike_rule_of(run.config.log);
   run.metrics = run::read_metrics(dir / "metrics.jsonl");
-  throw_if<DataError>(run.metrics.step.empty(),
-                      "{}: no step is logged yet; nothing can be replayed",
+  throw_if<DataError>(run.metrics.step.empty(), "{}: no step is logged yet; train the run first",
                       (dir / "metrics.jsonl").string());
   return run;
 }
@@ -46,8 +45,8 @@ Index worst_spike(const RecordedRun& run) {
   const std::vector<run::SpikeRecord> records = spike_records(run.metrics, run.rule);
   throw_if<UsageError>(
       records.empty(),
-      "{}: has no spike by its rule {}; choose a step with --step, or give the crash "
-      "dump of a divergence in its folder diverged",
+      "{}: has no spike by its rule {}; choose a step with --step, or give a crash dump in its "
+      "folder diverged",
       run.dir.string(), to_string(run.rule.definition));
   return std::ranges::max_element(records, {}, run::size_of)->step;
 }
@@ -66,7 +65,7 @@ RestoredState restore_to_step(const RecordedRun& run, Index steps) {
 
 namespace {
 
-/// The spike detectors before a step, filled from the log.
+/// The spike detectors before a step, with the logged history.
 struct Detectors {
   stats::SpikeDetector loss, grad;
 
@@ -102,7 +101,7 @@ std::optional<Mismatch> mismatch(const RecordedRun& run, Index step, double loss
   return std::nullopt;
 }
 
-/// Steps `offsets` away from `step`, within [1, last], ascending.
+/// Returns the steps at `offsets` from `step`, within [1, last], ascending.
 std::set<Index> steps_around(Index step, const std::vector<Index>& offsets, Index last) {
   std::set<Index> steps;
   for (const Index offset : offsets)
@@ -130,7 +129,7 @@ void find_cause(SpikeReplay& replay) {
                           replay.earlier_states_spike);
 }
 
-/// Trains through the states and evaluates each on its batches, until the last or a mismatch.
+/// Trains through the states and evaluates each on its batches; stops at a mismatch.
 void run_trials(const RecordedRun& run, run::TrainState& state, const std::set<Index>& states,
                 const std::set<Index>& batches, SpikeReplay& replay) {
   const Detectors detectors(run, replay.step);
@@ -153,7 +152,7 @@ void run_trials(const RecordedRun& run, run::TrainState& state, const std::set<I
   }
 }
 
-/// The trial of the step itself first, the others as they came.
+/// Moves the trial of the step itself to the front.
 void put_own_first(SpikeReplay& replay) {
   const auto own = [&](const ReplayTrial& e) {
     return e.state == replay.step && e.batch == replay.step;
@@ -165,7 +164,7 @@ void put_own_first(SpikeReplay& replay) {
 
 Cause cause_of(Index other_batches, Index other_batches_spike, Index earlier_states,
                Index earlier_states_spike) {
-  if (other_batches == 0 || earlier_states == 0) return Cause::undecided;
+  if (other_batches == 0 || earlier_states == 0) return Cause::inconclusive;
   const auto most = [](Index spike, Index all) { return 3 * spike >= 2 * all; };
   const auto few = [](Index spike, Index all) { return 3 * spike <= all; };
   const bool few_batches = few(other_batches_spike, other_batches);
@@ -173,21 +172,22 @@ Cause cause_of(Index other_batches, Index other_batches_spike, Index earlier_sta
   if (few_batches && few_states) return Cause::both;
   if (few_batches && most(earlier_states_spike, earlier_states)) return Cause::batch;
   if (few_states && most(other_batches_spike, other_batches)) return Cause::state;
-  return Cause::undecided;
+  return Cause::inconclusive;
 }
 
 SpikeReplay replay_spike(const std::filesystem::path& dir, const SpikeReplayRequest& request) {
   const RecordedRun run = open_recorded(dir);
   const Index step = request.step ? *request.step : worst_spike(run);
-  throw_if<UsageError>(step < 1 || step > run.last_step(), "--step {}: {} has the steps 1 to {}",
-                       step, dir.string(), run.last_step());
+  throw_if<UsageError>(step < 1 || step > run.last_step(),
+                       "--step {}: must be a step of {}, from 1 to {}", step, dir.string(),
+                       run.last_step());
   std::set<Index> states = steps_around(step, request.states, run.last_step());
   states.insert(step);
   std::set<Index> batches =
       steps_around(step, request.batches, std::numeric_limits<std::int32_t>::max());
   batches.insert(step);
 
-  request.say(fmt::format("training up to step {} again", *states.rbegin()));
+  request.say(fmt::format("retraining up to step {}", *states.rbegin()));
   const RestoredState restored = restore_to_step(run, *states.begin() - 1);
   SpikeReplay replay;
   replay.dir = dir;
@@ -234,7 +234,7 @@ system::Table table_of(const SpikeReplay& replay) {
 std::string conclusion(const SpikeReplay& replay) {
   const ReplayTrial& own = replay.trials.front();
   if (!own.loss_verdict.spike && !own.grad_verdict.spike)
-    return fmt::format("not decided: step {} is not a spike by the rule {}", replay.step,
+    return fmt::format("inconclusive: step {} is not a spike by the rule {}", replay.step,
                        replay.rule);
   return fmt::format(
       "{}\n  {} of {} other batches on the state of step {} spike too\n"
@@ -248,17 +248,17 @@ std::string conclusion(const SpikeReplay& replay) {
 std::string to_text(const SpikeReplay& replay) {
   std::string text =
       fmt::format("{}, step {}: from {}", replay.dir.string(), replay.step, replay.origin);
-  text += fmt::format(", {} step{} repeated bit for bit\n", replay.retrained,
+  text += fmt::format(", {} step{} bitwise repeated\n", replay.retrained,
                       replay.retrained == 1 ? "" : "s");
   if (replay.mismatch) {
     const Mismatch& m = *replay.mismatch;
     return text + fmt::format(
-                      "not identical: {} of step {} is {}, metrics.jsonl has {}; another "
-                      "build or processor computes other bits than those of the run\n",
+                      "not identical: {} of step {} is {}, but metrics.jsonl has {}; use the "
+                      "build and processor of the run\n",
                       m.quantity, m.step, m.now, m.logged);
   }
   return text + to_text(table_of(replay)) +
-         "deviations: from the window before the step, by the rule " + replay.rule + "\n" +
+         "deviations refer to the window before the step, by the rule " + replay.rule + "\n" +
          "cause: " + conclusion(replay) + "\n";
 }
 
@@ -266,13 +266,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The batches of a crash dump in place of the data they came from.
+/// Data source that returns the batches of a crash dump.
 class CrashDumpData : public run::FixedBatches {
  public:
   explicit CrashDumpData(const run::CrashDump& dump)
       : FixedBatches(dump.batches, dump.config.model.vocab_size), info_(dump.data) {}
   run::Batch train_batch(Index, Index micro) const override {
-    return batches_.at(static_cast<std::size_t>(micro));  // a damaged dump may lack some
+    return batches_.at(static_cast<std::size_t>(micro));  // throws if a damaged dump lacks some
   }
   nlohmann::ordered_json info() const override { return info_; }
 
@@ -336,9 +336,8 @@ std::string to_text(const CrashReplay& replay) {
       replay.run, recorded.quantity, to_text(table),
       compared("first op that is not finite", recorded.op, replay.now.op),
       compared("first parameter that is not finite", recorded.parameter, replay.now.parameter),
-      replay.identical()
-          ? "identical: the step is repeated bit for bit"
-          : "not identical: another build or processor computes other bits than those of the run");
+      replay.identical() ? "identical: the step is bitwise reproduced"
+                         : "not identical; use the build and processor of the run");
 }
 
 }  // namespace difftape::app

@@ -1,6 +1,6 @@
 #pragma once
-// Was a spike caused by the data, the state, or both? Trains a run again up to a step, bit for bit,
-// and evaluates the batch of that step on other states, and other batches on its state.
+// Finds whether a spike was caused by the batch, the state, or both. Retrains a run up to a step,
+// bit for bit, and evaluates the step's batch on other states, and other batches on its state.
 
 #include <filesystem>
 #include <functional>
@@ -21,21 +21,21 @@ struct RecordedRun : run::RunDir {
   run::MetricsTable metrics;
 
   Index last_step() const { return static_cast<Index>(metrics.step.back()); }
-  /// A metric of a step. Throws DataError if the step did not log it.
+  /// Returns a metric of a step. Throws DataError if the step did not log it.
   double logged(const char* metric, Index step) const;
 };
 
-/// Throws what run::open_run and read_metrics throw, and DataError if no step is logged or the run
-/// computed in the other precision.
+/// Opens a run. Throws what run::open_run and read_metrics throw, and DataError if no step is
+/// logged or the run has the other precision.
 RecordedRun open_recorded(const std::filesystem::path& dir);
 
-/// The first step of the largest spike event; a value that is not finite is the largest.
-/// Throws UsageError if the run has none.
+/// Returns the first step of the largest spike event; a non-finite value counts as the largest.
+/// Throws UsageError if the run has no spike.
 Index worst_spike(const RecordedRun& run);
 
-/// The state of the run after at most `steps` steps: from its latest checkpoint that is not
-/// later, or from the start. `origin` says which. Throws what TrainState and its restore throw, and
-/// DataError if the data is not that of the run.
+/// State of a run after at most `steps` steps, from its latest checkpoint up to there or from the
+/// initial weights. restore_to_step throws what TrainState and its restore throw, and DataError if
+/// the data differs from the data of the run.
 struct RestoredState {
   std::unique_ptr<run::TrainState> state;
   std::string origin;  ///< "checkpoints/step-00000100.h5" or "the initial weights"
@@ -43,15 +43,15 @@ struct RestoredState {
 RestoredState restore_to_step(const RecordedRun& run, Index steps);
 
 struct SpikeReplayRequest {
-  std::optional<Index> step = {};  ///< none: the first of the event furthest out
-  /// Steps away from it whose batches are evaluated on its state, and on whose states its batch is.
-  /// What lies before step 1 is left out, and states after the last logged step.
+  std::optional<Index> step = {};  ///< nothing: worst_spike
+  /// Offsets from the step: of batches to evaluate on its state, and of states on which to evaluate
+  /// its batch. Steps before 1 and states after the last logged step are skipped.
   std::vector<Index> batches = {-3, -2, -1, 0, 1, 2, 3};
   std::vector<Index> states = {-3, -2, -1};
-  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress, a line
+  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress lines
 };
 
-/// Loss and gradient norm of one state on one batch, judged as if they were those of the step.
+/// Loss and gradient norm of one state on one batch, judged in place of the step's values.
 struct ReplayTrial {
   Index state = 0;  ///< the weights before this step
   Index batch = 0;  ///< the batch of this step
@@ -59,17 +59,17 @@ struct ReplayTrial {
   stats::SpikeVerdict loss_verdict, grad_verdict;  ///< by the window before the replayed step
 };
 
-enum class Cause { batch, state, both, undecided };
+enum class Cause { batch, state, both, inconclusive };
 
 constexpr auto names_of(Cause) {
   using enum Cause;
   return std::to_array<Named<Cause>>({{"the batch", batch},
                                       {"the state", state},
-                                      {"both: it takes this batch on this state", both},
-                                      {"not decided", undecided}});
+                                      {"both: only this batch on this state spikes", both},
+                                      {"inconclusive", inconclusive}});
 }
 
-/// Where the repetition differs from the run.
+/// The first difference between the repetition and the run.
 struct Mismatch {
   Index step = 0;
   std::string quantity;
@@ -78,32 +78,33 @@ struct Mismatch {
 
 struct SpikeReplay {
   std::filesystem::path dir;
-  std::string rule;  ///< its name
+  std::string rule;  ///< name of the spike rule
   Index step = 0;
-  std::string origin;                ///< where training began again
-  Index retrained = 0;               ///< steps taken, each with the logged loss and gradient norm
-  std::optional<Mismatch> mismatch;  ///< then there is nothing after it
-  std::vector<ReplayTrial> trials;   ///< that of the step itself first, then by state and batch
-  /// Trials that are spikes, in a quantity in which the step is one: of other batches with its
-  /// state, and of its batch with earlier states. Later states have seen the step itself.
+  std::string origin;                ///< where retraining started
+  Index retrained = 0;               ///< steps retrained with the logged loss and gradient norm
+  std::optional<Mismatch> mismatch;  ///< if set, the replay stopped there
+  std::vector<ReplayTrial> trials;   ///< the step itself first, then by state and batch
+  /// Number of trials, and of spikes among them in a quantity that spikes at the step: other
+  /// batches on its state, and its batch on earlier states. Later states have seen the batch.
   Index other_batches = 0, other_batches_spike = 0;
   Index earlier_states = 0, earlier_states_spike = 0;
-  Cause cause = Cause::undecided;
+  Cause cause = Cause::inconclusive;
 };
 
-/// The cause, from how many others spike too. "Most" is at least two thirds, "few" at most a third:
-///   batch      few other batches do, its batch does on most earlier states
-///   state      most other batches do, its batch does on few earlier states
-///   both       few do either way: it takes this batch on this state
-///   undecided  anything else, or nothing to compare with, or the step is not a spike
+/// Returns the cause, from the fractions of trials that spike. "Most" is at least two thirds, "few"
+/// at most one third:
+///   batch          few other batches spike; the batch spikes on most earlier states
+///   state          most other batches spike; the batch spikes on few earlier states
+///   both           few spike either way
+///   inconclusive   anything else, no trials, or the step is not a spike
 Cause cause_of(Index other_batches, Index other_batches_spike, Index earlier_states,
                Index earlier_states_spike);
 
-/// Writes nothing into the run. Throws as open_recorded, worst_spike and restore_to_step do, and
-/// UsageError for a step that the run did not log.
+/// Replays a step. Writes nothing into the run. Throws what open_recorded, worst_spike and
+/// restore_to_step throw, and UsageError for a step that the run did not log.
 SpikeReplay replay_spike(const std::filesystem::path& run, const SpikeReplayRequest& request = {});
 
-/// What `difftape replay` prints.
+/// Returns the output of `difftape replay`.
 std::string to_text(const SpikeReplay& replay);
 
 /// A number as recorded and as computed now.
@@ -119,15 +120,15 @@ struct CrashReplay {
   run::Divergence now;       ///< its step and quantity; parameter and op as found again
   std::vector<Repeated> numbers;
 
-  /// Whether every number has the recorded bits and the same op and parameter were first.
+  /// Returns whether all numbers are bitwise equal and op and parameter are the same.
   bool identical() const;
 };
 
-/// Throws MissingInput; DataError for a file that is damaged, no crash dump, or of the other
-/// precision; ConfigError if this machine cannot multiply as train.precision asks.
+/// Replays a crash dump. Throws MissingInput; DataError if the file is damaged, not a crash dump,
+/// or of the other precision; ConfigError if this machine does not support train.precision.
 CrashReplay replay_crash(const std::filesystem::path& path);
 
-/// What `difftape replay` prints.
+/// Returns the output of `difftape replay`.
 std::string to_text(const CrashReplay& replay);
 
 }  // namespace difftape::app

@@ -24,14 +24,14 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using run::MetricsTable;
 
-/// What a run left behind after the step that training begins again at.
+/// Files and metrics of a run after the step at which retraining starts.
 struct Recorded {
   RecordedRun run;
   MetricsTable metrics;
   std::map<Index, fs::path> checkpoints;
 };
 
-/// A number of threads for as long as it lives.
+/// Sets the number of threads during its lifetime.
 class UseThreads {
  public:
   explicit UseThreads(int count) : before_(num_threads()) { set_num_threads(count); }
@@ -43,13 +43,13 @@ class UseThreads {
   int before_;
 };
 
-/// The metrics of the steps after `from`. After a step that was the last one before the run was
-/// made longer, only those of every step are repeated: others were measured as after a last step.
+/// Returns the metrics after step `from`. At a step that was the last one before the run was
+/// extended, only metrics of every step are repeatable: the others were measured as at a last step.
 MetricsTable repeatable(const RecordedRun& run, Index from) {
   std::set<Index> once_last;
   const Json continued = run.env.value("continued", Json::array());
   for (const Json& each : continued) once_last.insert(each.value("steps_before", Index{0}));
-  once_last.erase(run.config.train.steps);  // it still is
+  once_last.erase(run.config.train.steps);  // still the last step
   MetricsTable part{run.metrics.step, {}, {}};
   const auto take = [&](const auto& columns, auto& to) {
     for (const auto& [name, column] : columns) {
@@ -66,7 +66,7 @@ MetricsTable repeatable(const RecordedRun& run, Index from) {
   return part;
 }
 
-/// The first element of a checkpoint that is not that of the state.
+/// Returns the first element in which a checkpoint and the state differ.
 std::optional<Difference> tensor_difference(const fs::path& file, const run::TrainState& state) {
   const run::Checkpoint checkpoint(file);
   std::optional<Difference> found;
@@ -88,7 +88,7 @@ std::optional<Difference> tensor_difference(const fs::path& file, const run::Tra
   return found;
 }
 
-/// The first metric that is not as recorded, of the steps that were taken again.
+/// Returns the first metric of the retrained steps that differs from the recorded one.
 std::optional<Difference> metric_difference(const MetricsTable& recorded, const MetricsTable& now) {
   const auto found = difference(recorded, now);
   std::vector<Difference> all;
@@ -112,7 +112,7 @@ std::optional<Difference> metric_difference(const MetricsTable& recorded, const 
   return first == all.end() ? std::nullopt : std::optional(*first);
 }
 
-/// What shows at once that a step is not the recorded one.
+/// Returns the first difference of loss, gradient norm or checkpoint at a step.
 std::optional<Difference> step_difference(const Recorded& recorded, const run::TrainState& state,
                                           const run::Step& step) {
   if (const auto file = recorded.checkpoints.find(step.step); file != recorded.checkpoints.end()) {
@@ -130,7 +130,7 @@ std::optional<Difference> step_difference(const Recorded& recorded, const run::T
 VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin) {
   const RestoredState restored = restore_to_step(recorded.run, from);
   run::TrainState& state = *restored.state;
-  for (Index step = 1; step <= state.step; ++step)  // diagnostics measure their growth
+  for (Index step = 1; step <= state.step; ++step)  // diagnostics depend on earlier steps
     state.grad_norms[step - 1] = recorded.run.logged(run::metric("optim/grad_norm"), step);
   origin = restored.origin;
   VerifyPass pass{num_threads(), 0, std::nullopt};
@@ -151,14 +151,14 @@ VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin
   return pass;
 }
 
-/// What computed the run, if something else computes now; empty if it is the same.
+/// Returns the engine and build of the run if they differ from the current ones, or nothing.
 std::string other_engine(const RecordedRun& run) {
   const EngineScope scope(run.config.train.gemm);
   const Json build = run.env.value("build", Json::object());
   const auto word = [&](const char* key) { return build.value(key, std::string()); };
   const auto text = [](const std::string& gemm, const std::string& bf16, const std::string& vectors,
                        const std::string& commit) {
-    return fmt::format("products by {}, bfloat16 by {}, {}, commit {}", gemm,
+    return fmt::format("GEMM by {}, bfloat16 by {}, {}, commit {}", gemm,
                        bf16.empty() ? "nothing" : bf16, vectors, commit);
   };
   const BuildInfo info = build_info();
@@ -178,13 +178,12 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   RecordedRun run = open_recorded(dir);
   const Index last = run.last_step();
   throw_if<UsageError>(request.from < 0 || request.from >= last,
-                       "--from {}: {} has steps after 0 to {}", request.from, dir.string(),
-                       last - 1);
+                       "--from {}: must be below the last step of {}, from 0 to {}", request.from,
+                       dir.string(), last - 1);
   std::vector<Index> threads = request.threads;
   if (threads.empty()) threads.push_back(num_threads());
   for (const Index count : threads) {
-    throw_if<UsageError>(count < 1 || count > 1024, "--threads {}: need numbers from 1 to 1024",
-                         count);
+    throw_if<UsageError>(count < 1 || count > 1024, "--threads {}: must be from 1 to 1024", count);
   }
   Recorded recorded{std::move(run), {}, {}};
   Index begin = 0;
@@ -195,7 +194,7 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   recorded.metrics = repeatable(recorded.run, begin);
   Verification found{dir, "", std::ssize(recorded.checkpoints), other_engine(recorded.run), {}};
   for (const Index count : threads) {
-    request.say(fmt::format("training up to step {} again with {} thread{}", last, count,
+    request.say(fmt::format("retraining up to step {} with {} thread{}", last, count,
                             count == 1 ? "" : "s"));
     const UseThreads use(static_cast<int>(count));
     found.passes.push_back(train_again(recorded, request.from, found.origin));
@@ -205,7 +204,7 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
 
 std::string to_text(const Verification& found) {
   std::string text = fmt::format(
-      "{}: trained again from {}; compared with the metrics of every step and {} checkpoint{}\n",
+      "{}: retrained from {}; compared with the metrics of every step and {} checkpoint{}\n",
       found.dir.string(), found.origin, found.checkpoints, found.checkpoints == 1 ? "" : "s");
   system::Table table{{{"", "threads"}, {"", "steps"}, {"", "result", true}}, {}};
   for (const VerifyPass& pass : found.passes) {
@@ -216,9 +215,9 @@ std::string to_text(const Verification& found) {
                                 : "equal"});
   }
   text += to_text(table);
-  if (found.equal()) return text + "equal bit for bit\n";
+  if (found.equal()) return text + "bitwise equal\n";
   if (!found.other_engine.empty())
-    text += fmt::format("the run was computed otherwise: {}\n", found.other_engine);
+    text += fmt::format("the run was computed with: {}\n", found.other_engine);
   return text + "not equal\n";
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// Trains a run again, step by step, and compares it bit for bit with what it left behind. Nothing
-// is written.
+// Retrains a run step by step and compares it bitwise with its files. Nothing is written.
 
 #include <filesystem>
 #include <functional>
@@ -13,41 +12,41 @@
 namespace difftape::app {
 
 struct VerifyRequest {
-  std::vector<Index> threads = {};  ///< a pass with each; empty: one pass with those of the program
-  Index from = 0;  ///< begin at the latest checkpoint that is not after this step; 0: at the start
-  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress, a line
+  std::vector<Index> threads = {};  ///< one pass per number of threads; empty: one default pass
+  Index from = 0;  ///< start at the latest checkpoint up to this step; 0: at the initial weights
+  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress lines
 };
 
-/// The first number that is not as it was.
+/// The first number that differs.
 struct Difference {
   Index step = 0;
   std::string what;  ///< a metric, "val/loss", or an element of a tensor, "model/norm.weight[3]"
   std::string recorded, now;
 };
 
-/// The run again, with a number of threads.
+/// A repetition of the run with a number of threads.
 struct VerifyPass {
   int threads = 0;
-  Index steps = 0;  ///< taken, the one that differs too
+  Index steps = 0;  ///< retrained steps, including the one that differs
   std::optional<Difference> difference;
 };
 
 struct Verification {
   std::filesystem::path dir;
-  std::string origin;        ///< where training began: "the initial weights", or a checkpoint
-  Index checkpoints = 0;     ///< files compared
-  std::string other_engine;  ///< what computed the run, if it is not what computes now
+  std::string origin;        ///< where retraining started: "the initial weights", or a checkpoint
+  Index checkpoints = 0;     ///< compared files
+  std::string other_engine;  ///< engine and build of the run if they differ from the current ones
   std::vector<VerifyPass> passes;
 
   bool equal() const;
 };
 
 /// Trains up to the last logged step, or to the first step whose loss, gradient norm or checkpoint
-/// differs, and compares all metrics but speeds as `difftape diff` does. Throws what open_recorded
+/// differs. Compares all metrics except speeds, as `difftape diff` does. Throws what open_recorded
 /// and restore_to_step throw.
 Verification verify_run(const std::filesystem::path& dir, const VerifyRequest& request = {});
 
-/// Returns the text that `difftape verify` prints.
+/// Returns the output of `difftape verify`.
 std::string to_text(const Verification& verification);
 
 }  // namespace difftape::app

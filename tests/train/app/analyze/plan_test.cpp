@@ -18,7 +18,7 @@ const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURC
 
 run::Config plan_7b() { return run::load_config(kConfigs / "plan/7b.yaml").config; }
 
-/// The cells of a row, its label without the indent.
+/// Returns the cells of a row, found by its label without indentation.
 std::vector<std::string> row(const system::Table& table, const std::string& label) {
   for (const auto& cells : table.rows)
     if (cells[0].substr(std::min(cells[0].find_first_not_of(' '), cells[0].size())) == label)
@@ -26,7 +26,7 @@ std::vector<std::string> row(const system::Table& table, const std::string& labe
   return {"no row " + label};
 }
 
-/// The cells of a row as numbers.
+/// Returns the cells of a row as numbers.
 std::vector<double> numbers(const system::Table& table, const std::string& label) {
   std::vector<double> all;
   for (const std::string& cell : row(table, label)) all.push_back(std::stod(cell));
@@ -55,7 +55,7 @@ TEST(Plan, of_a_7b_model_counts_every_component_as_by_hand) {
               ElementsAre("7,241,732,096", "7,241,756,672", "7,782,797,312"));
 }
 
-TEST(Plan, of_grouped_heads_keeps_one_cache_whatever_the_kind) {
+TEST(Plan, of_grouped_heads_has_the_same_cache_for_every_kind) {
   const run::Config config = plan_7b();
   const system::Table table =
       plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
@@ -97,7 +97,7 @@ TEST(Plan, of_a_7b_model_reproduces_the_accounting_of_v1_and_v2) {
               ElementsAre("8053.064", "8053.064", "11299.455"));
 }
 
-TEST(Plan, compares_attention_with_softmax_and_with_as_many_query_heads_where_it_has_them) {
+TEST(Plan, compares_attention_with_softmax_and_softmax_2h_if_planned) {
   const run::Config config = plan_7b();
   Plan plan = make_plan(config, {"softmax", "diff_v2"});
   system::Table table = plan_table(plan, config);
@@ -130,7 +130,7 @@ TEST(Plan, of_experts_counts_total_and_active_parameters_and_active_work) {
               6 * (12.879925248e3 - 65 * 4096e-6 - 32000 * 4096e-6), 0.01);
 }
 
-TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
+TEST(Plan, omits_other_unsupported_kinds_with_the_reason) {
   run::Config config = plan_7b();
   config.model.num_kv_heads = 1;
   Plan plan = make_plan(config);
@@ -150,7 +150,7 @@ TEST(Plan, leaves_out_other_kinds_that_cannot_be_with_the_reason) {
   EXPECT_THROW(make_plan(config), ConfigError) << "the configuration itself cannot be";
 }
 
-TEST(Plan, takes_the_kinds_in_the_order_given_and_marks_that_of_the_configuration) {
+TEST(Plan, keeps_the_order_of_the_kinds_and_marks_the_configured_one) {
   const run::Config config = plan_7b();
   const system::Table table = plan_table(make_plan(config, {"diff_v2", "softmax"}), config);
   ASSERT_EQ(table.columns.size(), 3u);
@@ -184,7 +184,7 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
   EXPECT_NEAR(numbers(kept, "moments")[0], 2 * parameters * sizeof(real) / 1e6, 0.1);
 }
 
-TEST(Plan, of_a_large_model_takes_no_memory) {
+TEST(Plan, of_a_large_model_needs_no_memory) {
   if (test::kKeepsFreedMemory) GTEST_SKIP() << "the sanitizer keeps what was freed";
   const auto resident_megabytes = [] {
     rusage usage{};
@@ -198,7 +198,7 @@ TEST(Plan, of_a_large_model_takes_no_memory) {
   EXPECT_GT(plan.kinds[0].memory.total(), Index{100} << 30);
 }
 
-TEST(Plan, of_activations_is_linear_in_the_length_of_the_rows) {
+TEST(Plan, of_activations_is_linear_in_sequence_length) {
   run::Config config = plan_7b();
   std::vector<double> activations;
   for (const Index seq : {1024, 4096}) {

@@ -17,7 +17,7 @@
 namespace difftape::app {
 namespace {
 
-/// Cases that run as one test: those of one variant and one sharing of heads.
+/// Cases of one variant and one number of key heads, which run as one test.
 std::map<std::string, std::vector<GradcheckCase>> grouped_cases() {
   std::map<std::string, std::vector<GradcheckCase>> tests;
   const std::regex head("^((layer|model)/[a-z0-9_]+/[a-z]+).*");
@@ -101,7 +101,7 @@ TEST(GradcheckCases, pack_several_documents_and_leave_some_query_two_keys) {
   EXPECT_EQ(std::set<std::int32_t>(long_row.begin(), long_row.end()).size(), 3u);
 }
 
-/// Every combination of fields that is not an error, once for each layer that it makes.
+/// Returns all valid combinations of fields, one per distinct layer.
 std::vector<ModelConfig> field_combinations(const std::string& kind) {
   std::vector<ModelConfig> models;
   std::vector<AttentionFields> layers;
@@ -122,7 +122,7 @@ std::vector<ModelConfig> field_combinations(const std::string& kind) {
   return models;
 }
 
-/// The fields that are set, by the positions of their values.
+/// Returns the fields that are set, by the indices of their values.
 std::string describe(AttentionConfig config) {
   std::string text(config.kind.name());
   test::for_each_field(config, [&](std::size_t i, const auto& field) {
@@ -133,7 +133,7 @@ std::string describe(AttentionConfig config) {
 
 class EveryCombination : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
+TEST_P(EveryCombination, of_fields_that_is_valid_passes_a_gradient_check) {
   const std::vector<ModelConfig> models = field_combinations(GetParam());
   EXPECT_GE(models.size(), 17u);  // softmax_denominator, subln and gate go with every kind
   for (const ModelConfig& model : models)
@@ -143,7 +143,7 @@ TEST_P(EveryCombination, of_fields_that_is_no_error_passes_a_gradient_check) {
 INSTANTIATE_TEST_SUITE_P(Fields, EveryCombination, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
 
-/// Attention whose mask knows no documents, or that has none.
+/// Attention whose mask ignores documents, or without a mask.
 Var unmasked(const AttentionOperands& in, bool causal) {
   const Shape q = in.q.shape();
   const Var keys = transpose(transpose(in.k, 1, 2), 2, 3);
@@ -155,7 +155,7 @@ Var unmasked(const AttentionOperands& in, bool causal) {
   return transpose(matmul(softmax(scores), transpose(in.v, 1, 2)), 1, 2);
 }
 
-/// Prints what the check of a layer of such a kind says, and ends the process.
+/// Prints the result of checking a layer of such a kind, and exits.
 void check_kind(bool causal, const DocumentOffsets& documents) {
   register_attention({.name = "leaky", .source = "a test", .context = [=](const AttentionArgs&) {
                         return [=](const AttentionOperands& in) { return unmasked(in, causal); };
@@ -166,8 +166,8 @@ void check_kind(bool causal, const DocumentOffsets& documents) {
   std::exit(0);
 }
 
-// Each in a process of its own, which alone knows the kind.
-TEST(ContextRule, that_reads_a_later_token_or_another_document_is_refused_with_the_place) {
+// Each runs in a separate process, so that no other test has the kind.
+TEST(ContextRule, that_reads_a_later_token_or_another_document_is_rejected_with_its_position) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto ends = testing::ExitedWithCode(0);
   EXPECT_EXIT(check_kind(false, nullptr), ends,
@@ -177,14 +177,14 @@ TEST(ContextRule, that_reads_a_later_token_or_another_document_is_refused_with_t
   EXPECT_EXIT(check_kind(true, nullptr), ends, "^$");
 }
 
-/// The fields of what is configured, whatever the number in lambda_init_value.
+/// Returns the fields of a configuration without the value of lambda_init_value.
 AttentionFields layer_of(const AttentionConfig& attention) {
   AttentionFields fields = fields_of(attention);
   fields.lambda_init_value = 0;
   return fields;
 }
 
-TEST(GradcheckedConfigs, hold_the_attention_of_every_shipped_variant_and_ablation) {
+TEST(GradcheckedConfigs, contain_the_attention_of_every_shipped_variant_and_ablation) {
   const std::vector<AttentionVariant> checked = attention_variants();
   int count = 0;
   for (const char* folder : {"variants", "ablations"}) {

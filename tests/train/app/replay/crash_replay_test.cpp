@@ -1,4 +1,4 @@
-// A step that diverged, repeated from its crash dump.
+// Repeats a diverged step from its crash dump.
 #include "train/app/replay/replay.h"
 
 #include "tests/train/run/loop/tiny.h"
@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 constexpr const char* kDump = "run/diverged/step-00000002.h5";
 
-/// A run whose second step is not finite: the first blows the weights up.
+/// A run whose second step is not finite, because the first one blows up the weights.
 class CrashDumpOf : public testing::Test {
  protected:
   explicit CrashDumpOf(const std::string& kind = "softmax") : project(kind) {
@@ -34,7 +34,7 @@ class CrashDumpOf : public testing::Test {
   TinyProject project;
 };
 
-TEST_F(CrashDumpOf, a_diverged_step_repeats_bit_for_bit_without_the_data) {
+TEST_F(CrashDumpOf, a_diverged_step_is_bitwise_reproduced_without_the_data) {
   project.config.train.gradient_accumulation_steps = 2;
   diverge();
   fs::remove(project / "text.txt");
@@ -69,7 +69,7 @@ TEST_F(CrashDumpOf, a_validation_repeats) {
   EXPECT_FALSE(std::isfinite(replay.numbers[0].now));
 }
 
-TEST_F(CrashDumpOf, the_last_validation_has_all_the_batches_that_it_read) {
+TEST_F(CrashDumpOf, the_last_validation_contains_all_of_its_batches) {
   project.config.train.steps = 1;
   project.config.train.eval_batches = 1;
   diverge();
@@ -112,11 +112,11 @@ TEST_F(CrashDumpOf, a_step_is_replayed_by_the_program_with_exit_code_0) {
                         run::read_status(project / "run").diverged->op + ", as recorded\n"));
   EXPECT_THAT(outcome.out, HasSubstr("first parameter that is not finite: lm_head.weight, as "
                                      "recorded\n"));
-  EXPECT_THAT(outcome.out, EndsWith("identical: the step is repeated bit for bit\n"));
+  EXPECT_THAT(outcome.out, EndsWith("identical: the step is bitwise reproduced\n"));
 }
 
 TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
-  // The same state with the other rounding: the crash dump is written again with a wrong norm.
+  // Rewrites the crash dump with a wrong norm, as another rounding would.
   diverge();
   run::TrainState state(project.config);
   run::Step step = train_step(state);
@@ -127,16 +127,14 @@ TEST_F(CrashDumpOf, another_result_is_exit_code_1) {
   const auto outcome = replay("other/diverged/step-00000001.h5");
   EXPECT_EQ(outcome.exit, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("DIFFERENT"));
-  EXPECT_THAT(outcome.out,
-              EndsWith("not identical: another build or processor computes other bits than those "
-                       "of the run\n"));
+  EXPECT_THAT(outcome.out, EndsWith("not identical; use the build and processor of the run\n"));
   std::size_t different = 0;
   for (const Repeated& n : replay_crash(project / "other/diverged/step-00000001.h5").numbers)
     different += n.recorded == n.now ? 0 : 1;
   EXPECT_EQ(different, 1u) << "the one that was changed";
 }
 
-TEST_F(CrashDumpOf, what_cannot_be_replayed_is_said) {
+TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
   project.config.train.checkpoint_interval = 1;
   diverge();
   const auto error = [&](const std::string& where, int exit) {

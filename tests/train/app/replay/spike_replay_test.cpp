@@ -1,4 +1,4 @@
-// A spike with other batches and other states.
+// Replays a spike with other batches and other states.
 #include "train/app/replay/replay.h"
 
 #include "tests/train/run/loop/tiny.h"
@@ -14,20 +14,20 @@ using test::contents;
 using test::TinyProject;
 using testing::HasSubstr;
 
-TEST(CauseOf, follows_what_most_and_few_others_do) {
+TEST(CauseOf, follows_the_fractions_of_other_spikes) {
   EXPECT_EQ(cause_of(6, 0, 3, 3), Cause::batch);
   EXPECT_EQ(cause_of(6, 2, 3, 2), Cause::batch);
   EXPECT_EQ(cause_of(6, 6, 3, 0), Cause::state);
   EXPECT_EQ(cause_of(6, 4, 3, 1), Cause::state);
   EXPECT_EQ(cause_of(6, 0, 3, 0), Cause::both);
-  EXPECT_EQ(cause_of(6, 6, 3, 3), Cause::undecided);
-  EXPECT_EQ(cause_of(6, 3, 3, 0), Cause::undecided);
-  EXPECT_EQ(cause_of(2, 1, 2, 1), Cause::undecided);
-  EXPECT_EQ(cause_of(0, 0, 3, 3), Cause::undecided);
-  EXPECT_EQ(cause_of(6, 0, 0, 0), Cause::undecided);
+  EXPECT_EQ(cause_of(6, 6, 3, 3), Cause::inconclusive);
+  EXPECT_EQ(cause_of(6, 3, 3, 0), Cause::inconclusive);
+  EXPECT_EQ(cause_of(2, 1, 2, 1), Cause::inconclusive);
+  EXPECT_EQ(cause_of(0, 0, 3, 3), Cause::inconclusive);
+  EXPECT_EQ(cause_of(6, 0, 0, 0), Cause::inconclusive);
 }
 
-/// Every file of a directory with its contents.
+/// Returns every file of a directory with its contents.
 std::map<std::string, std::string> everything(const fs::path& dir) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(dir))
@@ -35,7 +35,7 @@ std::map<std::string, std::string> everything(const fs::path& dir) {
   return files;
 }
 
-/// A text of words with one passage of noise, which few batches meet.
+/// Returns words with one passage of noise, which few batches contain.
 class Spike : public testing::Test {
  protected:
   Spike() {
@@ -57,7 +57,7 @@ class Spike : public testing::Test {
   TinyProject project;
 };
 
-TEST_F(Spike, of_a_batch_of_noise_is_found_to_be_the_batch) {
+TEST_F(Spike, from_a_batch_of_noise_is_attributed_to_the_batch) {
   run_it();
   const RecordedRun run = open_recorded(project / "run");
   const auto records = spike_records(run.metrics, run.rule);
@@ -93,9 +93,9 @@ TEST_F(Spike, is_the_same_from_the_initial_weights_as_from_a_checkpoint) {
   }
 }
 
-// Large batches of a plain text are much alike: what spikes is where the weights have gone. When
-// that happens depends on the last bit of every product, so that one of several runs must show it.
-TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
+// Large batches of plain text are similar, so the state of the weights causes the spike. The step
+// of the spike depends on the last bit of every product, so one of several runs must show it.
+TEST_F(Spike, from_a_rate_that_is_too_large_is_attributed_to_the_state) {
   test::put(project / "text.txt", test::tiny_text());
   project.config.data.batch_size = 64;
   project.config.optim = {.lr = 0.4,
@@ -120,7 +120,7 @@ TEST_F(Spike, of_a_rate_that_is_too_large_is_found_to_be_the_state) {
   EXPECT_GT(states, 0);
 }
 
-TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
+TEST_F(Spike, is_tried_with_the_requested_batches_and_states) {
   run_it();
   const SpikeReplay replay = replay_spike(
       project / "run", {.step = 30, .batches = {-30, 2, 200}, .states = {-40, -29, 0, 2, 500}});
@@ -131,7 +131,7 @@ TEST_F(Spike, meets_the_batches_and_states_that_are_asked_for) {
   EXPECT_EQ(replay.retrained, 31);
   EXPECT_FALSE(replay.mismatch);
   EXPECT_EQ(replay.earlier_states, 1) << "later ones do not count";
-  EXPECT_THAT(to_text(replay), HasSubstr("not decided: step 30 is not a spike by the rule olmo2"));
+  EXPECT_THAT(to_text(replay), HasSubstr("inconclusive: step 30 is not a spike by the rule olmo2"));
 }
 
 TEST_F(Spike, of_a_run_that_diverged_is_its_divergence) {
@@ -149,13 +149,13 @@ TEST_F(Spike, is_replayed_by_the_program) {
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               testing::MatchesRegex("run, step [0-9]+: from checkpoints/step-[0-9]+.h5, "
-                                    "[0-9]+ steps? repeated bit for bit\n(.|\n)*"));
+                                    "[0-9]+ steps? bitwise repeated\n(.|\n)*"));
   EXPECT_THAT(outcome.out,
               HasSubstr("cause: the batch\n  0 of 4 other batches on the state of step"));
   EXPECT_THAT(outcome.out, HasSubstr("  on 3 of 3 earlier states the batch of step"));
 }
 
-TEST_F(Spike, of_another_log_is_exit_code_1) {
+TEST_F(Spike, with_a_changed_log_is_exit_code_1) {
   run_it();
   const SpikeReplay sound = replay_spike(project / "run");
   std::string metrics = contents(project / "run/metrics.jsonl");
@@ -169,7 +169,7 @@ TEST_F(Spike, of_another_log_is_exit_code_1) {
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("cause:")));
 }
 
-TEST_F(Spike, that_cannot_be_replayed_is_said) {
+TEST_F(Spike, that_cannot_be_replayed_is_reported) {
   run_it();
   const auto error = [&](std::vector<std::string> words, int exit,
                          test::Conditions conditions = {}) {
@@ -180,8 +180,9 @@ TEST_F(Spike, that_cannot_be_replayed_is_said) {
     return outcome.err;
   };
   EXPECT_EQ(error({"run", "--step", "151"}, 64),
-            "difftape: --step 151: run has the steps 1 to 150\n");
-  EXPECT_EQ(error({"run", "--step", "0"}, 64), "difftape: --step 0: run has the steps 1 to 150\n");
+            "difftape: --step 151: must be a step of run, from 1 to 150\n");
+  EXPECT_EQ(error({"run", "--step", "0"}, 64),
+            "difftape: --step 0: must be a step of run, from 1 to 150\n");
   fs::create_directory(project / "empty");
   EXPECT_EQ(
       error({"empty"}, 66),
@@ -211,10 +212,10 @@ TEST_F(Spike, that_cannot_be_replayed_is_said) {
   test::put(project / "run/config.yaml", yaml);
   test::put(project / "run/metrics.jsonl", "");
   EXPECT_EQ(error({"run"}, 65),
-            "difftape: run/metrics.jsonl: no step is logged yet; nothing can be replayed\n");
+            "difftape: run/metrics.jsonl: no step is logged yet; train the run first\n");
 }
 
-TEST_F(Spike, is_asked_for_where_there_is_none) {
+TEST_F(Spike, must_exist_for_a_replay) {
   project.config.train.steps = 5;
   project.config.optim.warmup_steps = 1;
   project.save();
@@ -222,8 +223,8 @@ TEST_F(Spike, is_asked_for_where_there_is_none) {
   const auto outcome = project.difftape({"replay", "run"});
   EXPECT_EQ(outcome.exit, 64);
   EXPECT_EQ(outcome.err,
-            "difftape: run: has no spike by its rule olmo2; choose a step with --step, or give the "
-            "crash dump of a divergence in its folder diverged\n");
+            "difftape: run: has no spike by its rule olmo2; choose a step with --step, or give a "
+            "crash dump in its folder diverged\n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A run trained again is the recorded run, or the first step and tensor that differs is named.
+// Verifies runs: equal ones, and ones that differ in a step or tensor.
 #include "train/app/replay/verify.h"
 
 #include "core/error.h"
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 const std::vector<Index> kThreads{1, 2, 3, 4, 16};
 
-/// A run of two steps, wide enough that every kernel cuts its work into blocks.
+/// A run of two steps, wide enough that every kernel splits its work into blocks.
 struct TwoSteps : TinyProject {
   explicit TwoSteps(const std::string& kind) : TinyProject(kind) {
     config = test::wider(config);
@@ -52,7 +52,7 @@ TEST_P(VerifyEvery, kind_has_the_same_bits_in_double_precision) {
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "run"}, f64).exit, 0);
   const auto outcome = project.difftape({"verify", "run", "--threads", "1,2,3,4,16"}, f64);
   EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("\nequal bit for bit\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nbitwise equal\n"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, VerifyEvery, testing::ValuesIn(attention_kinds()),
@@ -69,7 +69,7 @@ class Verify : public testing::Test {
   void train() { ASSERT_EQ(project.train("run"), system::Exit::ok); }
   std::filesystem::path run() const { return project / "run"; }
 
-  /// Replaces a text that is in a file of the run once.
+  /// Replaces a string that occurs once in a file of the run.
   void forge(const std::string& file, const std::string& what, const std::string& with) {
     std::string text = contents(run() / file);
     const std::size_t at = text.find(what);
@@ -124,7 +124,7 @@ TEST_F(Verify, names_a_metric_that_only_one_of_both_logged) {
   EXPECT_EQ(found.now, "-");
 }
 
-TEST_F(Verify, begins_at_a_checkpoint) {
+TEST_F(Verify, starts_at_a_checkpoint) {
   train();
   const Verification found = verify_run(run(), {{}, 7});
   EXPECT_TRUE(found.equal()) << to_text(found);
@@ -134,15 +134,15 @@ TEST_F(Verify, begins_at_a_checkpoint) {
       [&] {
         verify_run(run(), {{}, 12});
       },
-      testing::ThrowsMessage<UsageError>(HasSubstr("has steps after 0 to 11")));
+      testing::ThrowsMessage<UsageError>(HasSubstr(", from 0 to 11")));
   EXPECT_THAT(
       [&] {
         verify_run(run(), {{0}, 0});
       },
-      testing::ThrowsMessage<UsageError>("--threads 0: need numbers from 1 to 1024"));
+      testing::ThrowsMessage<UsageError>("--threads 0: must be from 1 to 1024"));
 }
 
-TEST_F(Verify, holds_for_a_run_that_was_resumed_and_made_longer) {
+TEST_F(Verify, accepts_a_resumed_and_extended_run) {
   project.config.optim.schedule = ScheduleKind::constant;
   train();
   project.config.train.steps = 17;
@@ -152,7 +152,7 @@ TEST_F(Verify, holds_for_a_run_that_was_resumed_and_made_longer) {
   EXPECT_EQ(found.passes.at(0).steps, 17);
 }
 
-TEST_F(Verify, holds_for_a_run_that_diverged) {
+TEST_F(Verify, accepts_a_diverged_run) {
   project.config = test::explosive(project.config);
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
   const Verification found = verify_run(run());

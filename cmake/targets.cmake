@@ -94,7 +94,7 @@ function(difftape_precision library precision)
   target_compile_features(${library} PUBLIC cxx_std_20)
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
-    # clang-tidy reads a source once; what f64 alone has it reads with the flags of a neighbour.
+    # clang-tidy reads a source once; what f64 alone has it reads with the flags of a neighbor.
     set_target_properties(${library} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
   endif()
   target_compile_options(${library} PUBLIC ${difftape_assertions_${precision}})
@@ -161,8 +161,8 @@ add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E env "HEADERS=${headers}" doxy
 set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/generate run/inference/validation
   run/loop/train_state study/compare/measures)
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
-difftape_sources(numeric_rooms train/run/diagnostics train/stats train/study/figures)
-list(APPEND numeric ${numeric_rooms})
+difftape_sources(numeric_modules train/run/diagnostics train/stats train/study/figures)
+list(APPEND numeric ${numeric_modules})
 foreach(source IN LISTS numeric)  # a name that is no file would lose its flags in silence
   if(NOT EXISTS ${source})
     message(FATAL_ERROR "cmake/targets.cmake: ${source} is no file")

@@ -41,7 +41,7 @@ TEST(Tensor, copies_share_memory_and_clones_do_not) {
   EXPECT_TRUE(cloned.unique());
 }
 
-TEST(Tensor, reshape_keeps_the_elements_and_refuses_another_size) {
+TEST(Tensor, reshape_keeps_the_elements_and_rejects_another_size) {
   const Tensor a = Tensor::from({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
   EXPECT_EQ(a.reshaped({3, 2}).row(1)[0], 3);
   try {

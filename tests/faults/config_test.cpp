@@ -172,7 +172,7 @@ class Generator {
   std::vector<std::string> whole_, values_ = hostile_values();
 };
 
-TEST(MalformedConfig, is_accepted_or_refused_within_a_tenth_of_a_second_and_little_memory) {
+TEST(MalformedConfig, is_accepted_or_rejected_within_0_1_s_and_little_memory) {
   Generator generator(6);
   const ScratchDir dir;
   const int count = torture() ? 10000 : 300;

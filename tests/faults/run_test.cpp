@@ -142,7 +142,7 @@ TEST(Clock, that_jumps_by_years_changes_no_bit) {
   run.resume();
 }
 
-TEST(Folder, that_cannot_be_written_is_said_and_what_is_there_stays) {
+TEST(Folder, that_cannot_be_written_is_reported_and_keeps_its_files) {
   DisturbedRun& run = run_of(0);
   run.start({"before", 60, {}});
   const auto before = contents(run.run() / "metrics.jsonl");

@@ -119,7 +119,7 @@ TEST(Layering, statistics_know_no_files_and_kernels_no_processes) {
 }
 
 /// Returns the namespace of a source's folder.
-std::string room_of(const std::string& path) {
+std::string module_of(const std::string& path) {
   for (const char* name : {"system", "stats", "run", "study", "app"}) {
     if (lies_in(path, std::string("train/") + name)) return std::string("difftape::") + name;
   }
@@ -145,21 +145,21 @@ std::vector<std::string> namespaces_in(const std::string& text) {
 }
 
 TEST(Layering, the_namespace_of_a_file_matches_its_folder) {
-  static const std::regex rooms("difftape::(system|stats|run|study|app)\\b.*");
+  static const std::regex modules("difftape::(system|stats|run|study|app)\\b.*");
   Names seen;
   int found = 0;
   for (const Source& source : program_sources()) {
-    const std::string room = room_of(source.path);
+    const std::string module = module_of(source.path);
     for (const std::string& name : namespaces_in(without_specialisations(source.text))) {
       ++found;
-      EXPECT_TRUE(name == room || name.starts_with(room + "::"))
-          << source.path << " opens " << name << ", need " << room;
-      EXPECT_EQ(std::regex_match(name, rooms), room != "difftape")
+      EXPECT_TRUE(name == module || name.starts_with(module + "::"))
+          << source.path << " opens " << name << ", need " << module;
+      EXPECT_EQ(std::regex_match(name, modules), module != "difftape")
           << source.path << " opens " << name;
     }
-    seen.insert(room);
+    seen.insert(module);
   }
-  EXPECT_EQ(seen.size(), 6U) << "a room is empty";
+  EXPECT_EQ(seen.size(), 6U) << "a module is empty";
   EXPECT_GT(found, 300);
 }
 

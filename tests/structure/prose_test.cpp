@@ -39,9 +39,9 @@ bool is_generated(const std::string& path) {
 bool is_rewritten(const std::string& path) {
   static const std::regex rewritten(
       "[A-Z]+\\.md|(docs|\\.github|configs|packaging)/.*\\.md|(autograd|bench|examples)/.*|"
-      "(core|layers|optim)/.*\\.(h|cpp)|"
+      "(core|layers|optim|train/(app|study|stats|system))/.*\\.(h|cpp)|"
       "(core|layers|optim|train.*|tests|tests/mutants)/README\\.md|tests/golden/.*\\.md|"
-      "tests/(faults|fuzz|structure|portable|configs)/.*");
+      "tests/([a-su-z]|train/[^r]).*|tests/train/[a-z]+/README\\.md");
   return std::regex_match(path, rewritten);
 }
 

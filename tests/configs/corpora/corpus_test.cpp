@@ -102,7 +102,7 @@ TEST_F(Corpus, goes_on_where_it_stopped_to_the_same_tokens) {
                                Not(HasSubstr("downloading"))));
 }
 
-TEST_F(Corpus, without_a_network_says_which_package_is_missing_and_keeps_the_others) {
+TEST_F(Corpus, without_a_network_names_the_missing_package_and_keeps_the_others) {
   make();
   lock_digests();
   fs::remove(made("download/perl-doc_1-1.deb"));

@@ -193,7 +193,7 @@ TEST(CorpusDocuments, of_c_are_files_in_the_group_of_their_folder) {
                                  kLong.substr(0, 200) + R"(\n"})"));
 }
 
-TEST(CorpusDocuments, are_valid_utf8_without_control_characters_whatever_the_file_has) {
+TEST(CorpusDocuments, are_valid_utf8_without_control_characters_for_any_file) {
   const std::string text =
       text_of("c", std::string("a\0b\001c\r\nd\f\x7f", 10) + "caf\351 \x93quoted\x94");
   EXPECT_EQ(text, "abc\nd\ncaf\303\251 \342\200\234quoted\342\200\235\n");

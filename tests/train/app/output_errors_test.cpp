@@ -104,7 +104,11 @@ TEST_F(Output, printing_to_a_full_disk_is_an_error) {
                                Words{"plan", "tiny.yaml"}}) {
     test::Conditions conditions;
     conditions.out_file = "/dev/full";
-    EXPECT_EQ(error(command, conditions), "difftape: cannot write all of the standard output\n");
+    EXPECT_EQ(
+        error(command, conditions),
+        "difftape: cannot write all of the standard output; free disk space or redirect it\n");
+        error(command, conditions),
+        "difftape: cannot write all of the standard output; free disk space or redirect it\n");
   }
 }
 
@@ -133,14 +137,17 @@ TEST_F(Output, with_closed_or_full_standard_streams_files_and_exit_codes_are_the
 TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string metrics = contents(project / "run/metrics.jsonl");
-  EXPECT_EQ(error({"report", "run", "--out", "run/metrics.jsonl"}),
-            "difftape: run/metrics.jsonl already exists and is not a .html file; choose another "
-            "name with --out\n");
+  EXPECT_EQ(
+      error({"report", "run", "--out", "run/metrics.jsonl"}),
+      "difftape: run/metrics.jsonl already exists and is not a regular .html file; choose another "
+      "name with --out\n");
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
   fs::create_symlink("/dev/null", project / "device.html");
-  EXPECT_THAT(error({"report", "run", "--out", "device.html"}), HasSubstr("is something else"));
+  EXPECT_THAT(error({"report", "run", "--out", "device.html"}),
+              HasSubstr("is not a regular .html file"));
   EXPECT_TRUE(fs::is_symlink(project / "device.html")) << "a device is not a page";
-  EXPECT_THAT(error({"report", "run", "--out", "run"}), HasSubstr("run exists and is something"));
+  EXPECT_THAT(error({"report", "run", "--out", "run"}),
+              HasSubstr("run already exists and is not a regular"));
   EXPECT_THAT(error({"report", "run", "--out", "gone/report.html"}),
               HasSubstr("difftape: cannot write gone/report.html: No such file or directory"));
   const Outcome forest = project.difftape({"report", "run", "--forest", "f.svg"});

@@ -200,7 +200,7 @@ TEST(OwnRates, from_other_or_damaged_files_are_rejected) {
   EXPECT_THAT(why(head + "a,32,1,,,,2,1,\n"), HasSubstr("lr.csv:2: lr_star is \"\", but must be"));
   EXPECT_THAT(why(head + "a,32,1,-1,,,2,1,\n"), HasSubstr("lr_star is \"-1\""));
   EXPECT_THAT(why(head + "a,32,1,0.1,,,2,1 x,\n"), HasSubstr("a seed is \"x\""));
-  EXPECT_THAT(why(head + "a,32,1,0.1,,,2,1,\na,32,1,0.2,,,2,1,\n"), HasSubstr("twice"));
+  EXPECT_THAT(why(head + "a,32,1,0.1,,,2,1,\na,32,1,0.2,,,2,1,\n"), HasSubstr("has two lines"));
   EXPECT_THROW(read_own_rates(dir / "none.csv"), MissingInput);
 }
 

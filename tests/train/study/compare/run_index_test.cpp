@@ -171,7 +171,7 @@ TEST_F(RunIndexFile, that_is_damaged_is_rejected_with_its_location) {
   EXPECT_THAT(damaged("softmax,1,0.001", "softmax,1,"),
               HasSubstr("lr is '', but must be a number"));
   EXPECT_THAT(damaged("softmax-0.001-2,softmax,2", "softmax-0.001-1,softmax,2"),
-              HasSubstr("index.csv:3: a second row of run softmax-0.001-1"));
+              HasSubstr("index.csv:3: is a second row of run softmax-0.001-1"));
   EXPECT_THAT(damaged("0.001-1,softmax", "0.001-1,soft,max"),
               AllOf(HasSubstr("index.csv:2: has "), HasSubstr(" fields, but must have ")));
   EXPECT_THAT(damaged(",config,", ",digest,"),

@@ -85,8 +85,8 @@ run      parameters   train     val  val vs softmax  loss  grad  median    p99  
 softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
 diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  diverged at step 400 (train/loss)
 diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
-Each row is one run: one seed gives no interval and decides nothing, however
-large the difference.
+Each row is one run. One seed has no interval and decides nothing, however large
+the difference.
 )");
 }
 

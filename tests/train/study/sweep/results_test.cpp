@@ -235,7 +235,7 @@ TEST_F(DryRun, shows_finished_runs_and_the_step_at_which_others_resume) {
   EXPECT_THAT(outcome.out, AllOf(ContainsRegex("softmax .* finished *\n"),
                                  ContainsRegex("diff_v1 .* [0-9]+s +resumes at step 5 *\n"),
                                  ContainsRegex("\n2 runs, 1 to train, 0.0000 PFLOP; about [0-9]+s "
-                                               "with --jobs 1, as fast as 1 finished run\n")));
+                                               "with --jobs 1, at the speed of 1 finished run\n")));
 }
 
 TEST_F(DryRun, rejects_a_directory_with_other_contents) {

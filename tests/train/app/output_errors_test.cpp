@@ -107,8 +107,6 @@ TEST_F(Output, printing_to_a_full_disk_is_an_error) {
     EXPECT_EQ(
         error(command, conditions),
         "difftape: cannot write all of the standard output; free disk space or redirect it\n");
-        error(command, conditions),
-        "difftape: cannot write all of the standard output; free disk space or redirect it\n");
   }
 }
 

@@ -75,12 +75,12 @@ TEST(Doctor, describes_the_machine_and_the_build) {
   ASSERT_EQ(doctor.exit, 0) << doctor.err;
   for (const std::string label :
        {"compiler", "compiled for", "processor", "instructions", "cores", "threads", "GEMM backend",
-        "bfloat16", "measured peak", "matrix product", "Eigen", "HDF5", "CLI11"})
+        "bfloat16", "measured peak", "matrix multiply", "Eigen", "HDF5", "CLI11"})
     EXPECT_THAT(doctor.out, HasSubstr("\n" + label + "  ")) << label;
   EXPECT_THAT(doctor.out, testing::MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
   EXPECT_EQ(row(doctor.out, "threads")[0], "1");
   EXPECT_GT(std::stod(row(doctor.out, "measured peak")[0]), 0.5) << "GFLOP/s";
-  const auto product = row(doctor.out, "matrix product");
+  const auto product = row(doctor.out, "matrix multiply");
   EXPECT_EQ(product[0], "full");
   EXPECT_GT(std::stod(product[1]), 0.1);
   EXPECT_LT(std::stod(product[8]), 1e-6) << "error";

@@ -217,10 +217,10 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
   write({.name = "a"});
   write({.name = "b", .data = "needles"});
   EXPECT_THAT(test::output(report({"sweep"})),
-              HasSubstr("Runs of 2 tasks (text; needles): an arm is compared with a"));
+              HasSubstr("The runs have 2 tasks (text; needles). An arm is compared with a"));
   const std::string page = contents(dir / "report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
-                          HasSubstr("<p class=\"notice\">Runs of 2 tasks (text; needles)"),
+                          HasSubstr("<p class=\"notice\">The runs have 2 tasks (text; needles)"),
                           HasSubstr("<p class=\"headline\">text: validation loss a 2.3311\n"
                                     "needles: validation loss b 2.3311</p>"),
                           HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));

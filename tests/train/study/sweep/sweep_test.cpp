@@ -177,7 +177,7 @@ TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {
   EXPECT_EQ(
       outcome.err,
       "difftape: out/softmax already exists and contains another run than this arm: cannot read "
-      "out/softmax/config.yaml: No such file or directory; nothing is overwritten: remove "
+      "out/softmax/config.yaml: No such file or directory; remove "
       "it, or choose another directory with --out\n");
   EXPECT_FALSE(exists("out/diff_v1"));
   EXPECT_EQ(contents(project / "out/softmax/thesis.tex"), "precious");
@@ -190,7 +190,7 @@ TEST_F(Sweep, runs_of_another_configuration_are_rejected) {
   EXPECT_EQ(outcome.exit, 74);
   EXPECT_THAT(outcome.err,
               HasSubstr("out/diff_v1 already exists and contains another run than this arm: "
-                        "optim.lr is 0.01 there, not 0.5; nothing"));
+                        "optim.lr is 0.01 there, not 0.5; remove"));
   EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
 }
 

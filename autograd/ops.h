@@ -110,12 +110,12 @@ struct Experts {
 /// `residual` if defined: (..., C). Rows are sorted by expert, so each meets its own experts only,
 /// and none is dropped (Gale et al. 2022, MegaBlocks).
 Var experts(const Var& x, const Routed& routed, const Experts& weights, const Var& residual = {});
-/// Computes body(x) without keeping its activations: backward runs body again. Values and gradients
-/// are bitwise those of body(x). body must be deterministic and read no Var except its argument; it
-/// takes parameters from that Var's tape. If x needs no gradient, body runs once, on its tape.
-Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body);
-/// Does the same for several results. Backward must reach the first; others may have no gradient.
-std::vector<Var> checkpointed(const Var& x,
-                              const std::function<std::vector<Var>(const Var&)>& body);
+/// Computes body(inputs) without keeping its activations: backward runs body again. Values and
+/// gradients are bitwise those of body(inputs). body must be deterministic and read no Var except
+/// its arguments; it takes parameters from the tape of the first. Absent inputs stay absent. If no
+/// input needs a gradient, body runs once, on its tape. Backward must reach the first result;
+/// others may have no gradient.
+std::vector<Var> checkpointed(const std::vector<Var>& inputs,
+                              const std::function<std::vector<Var>(const std::vector<Var>&)>& body);
 
 }  // namespace difftape

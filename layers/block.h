@@ -17,8 +17,6 @@ class TransformerBlock {
   /// `router_loss` if it has one.
   Var operator()(const Var& x, const Pass& pass = {}, Var* router_loss = nullptr) const;
 
-  const Attention& attention() const { return attention_; }
-
  private:
   Index layer_;
   RmsNorm input_norm_;

@@ -30,6 +30,16 @@ double twice_read(const AttentionFields& fields, Index seq, Index others) {
   return pairs / static_cast<double>(seq);
 }
 
+/// Returns the widths of q k^T and W v over all heads; two products W v if value heads differ.
+std::pair<double, double> widths_of(const HeadSizes& sizes) {
+  Index scores = 0, values = 0;
+  for (const OutputHead& output : sizes.mapping.outputs) {
+    scores += sizes.mapping.maps * sizes.head_dim;
+    values += (sizes.mapping.shares_value(output) ? 1 : 2) * sizes.value_dim;
+  }
+  return {static_cast<double>(scores), static_cast<double>(values)};
+}
+
 }  // namespace
 
 ModelCost model_cost(const ModelConfig& config, Index seq) {
@@ -41,7 +51,9 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   cost.total_parameters = model.parameters().count();
   for (const auto& component : kNames<Component>) cost.parameters.emplace_back(component.name, 0);
   double active_parameters = 0;
-  double products = 0, attention_products = 0;  // weights that multiply each token
+  // Weights that multiply each token: all, those of attention, those that prefill multiplies with
+  // the last token only.
+  double products = 0, attention_products = 0, last_products = 0;
   for (const Parameter& p : model.parameters()) {
     const Index size = p.shape.size();
     // k of E experts of equal size multiply a token.
@@ -55,33 +67,35 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
     if (p.role != Role::projection && p.role != Role::output) continue;
     products += active * static_cast<double>(size);
     if (in_attention) attention_products += static_cast<double>(size);
+    if (p.role == Role::output || shares_key_values(used, p.part.layer))
+      last_products += active * static_cast<double>(size);
   }
-  if (used.tie_word_embeddings) products += static_cast<double>(used.vocab_size * used.d_model);
-
+  if (used.tie_word_embeddings) {
+    products += static_cast<double>(used.vocab_size * used.d_model);
+    last_products += static_cast<double>(used.vocab_size * used.d_model);
+  }
   cost.active_parameters = std::llround(active_parameters);
 
-  const Attention& attention = model.attention();
-  const HeadMapping& mapping = attention.mapping();
-  const Index head_dim = head_dim_of(used), value_dim = attention.value_dim();
-  const auto layers = static_cast<double>(used.num_layers);
-  Index scores = 0, values = 0;  // widths of q k^T and W v; two products if value heads differ
-  for (const OutputHead& output : mapping.outputs) {
-    const bool two_values = mapping.maps == 2 && output.value[0] != output.value[1];
-    scores += mapping.maps * head_dim;
-    values += (two_values ? 2 : 1) * value_dim;
-  }
-  const AttentionFields fields = fields_of(used.attention);
+  const HeadSizes sizes = head_sizes(used);
+  const auto [scores, values] = widths_of(sizes);
+  AttentionFields fields = fields_of(used.attention);
   const Index others = fields.num_selected_blocks - 1;
   // W v reads the blocks of either map.
   const Index lists = fields.block_selection == BlockSelection::separately ? 2 : 1;
-  cost.attention_flops_per_token =
-      3 * layers *
-      (static_cast<double>(scores) * twice_read(fields, seq, others) +
-       static_cast<double>(values) * twice_read(fields, seq, lists * others));
+  const auto tokens = static_cast<double>(seq);
+  cost.prefill_flops = 2 * (tokens * (products - last_products) + last_products);
+  for (Index layer = 0; layer < used.num_layers; ++layer) {
+    fields.sliding_window = window_of(used, layer);
+    const double of_token =
+        scores * twice_read(fields, seq, others) + values * twice_read(fields, seq, lists * others);
+    cost.attention_flops_per_token += 3 * of_token;
+    cost.prefill_flops +=
+        tokens * (shares_key_values(used, layer) ? 2 * (scores + values) : of_token);
+  }
   cost.attention_projection_flops_per_token = 6 * attention_products;
   cost.train_flops_per_token = 6 * products + cost.attention_flops_per_token;
-  cost.kv_cache_per_token =
-      used.num_layers * (mapping.key_heads * head_dim + mapping.value_heads * value_dim);
+  cost.kv_cache_per_token = kv_caches_of(used) * (sizes.mapping.key_heads * sizes.head_dim +
+                                                  sizes.mapping.value_heads * sizes.value_dim);
   return cost;
 }
 

@@ -1,12 +1,22 @@
 #include "layers/language_model.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
-#include "core/parallel.h"
 
 namespace difftape {
+
+namespace {
+
+/// Returns where the document of the last of each `seq` tokens begins.
+DocumentOffsets last_of(const DocumentOffsets& all, Index seq) {
+  if (!all) return nullptr;
+  std::vector<std::int32_t> last;
+  for (Index i = seq - 1; i < std::ssize(*all); i += seq) last.push_back((*all)[i]);
+  return std::make_shared<const std::vector<std::int32_t>>(std::move(last));
+}
+
+}  // namespace
 
 LanguageModel::LanguageModel(const ModelConfig& config)
     : config_(matched(config)),
@@ -22,6 +32,8 @@ LanguageModel::LanguageModel(const ModelConfig& config)
                               config_.max_seq_len, head_dim_of(config_), rope_rule(config_))
                         : nullptr;
   for (Index layer = 0; layer < config_.num_layers; ++layer) {
+    if (shares_key_values(config_, layer) && !shared_kv_)
+      shared_kv_.emplace(parameters_, config_, rope);
     blocks_.emplace_back(parameters_, config_, layer, rope);
   }
   norm_.emplace(norms / "norm", config_.d_model, config_.norm_eps);
@@ -39,20 +51,33 @@ LanguageModel::Hidden LanguageModel::hidden(Tape& tape, const TokenBatch& tokens
   Var router_loss,
       x = embedding(tokens.ids, {tokens.batch, tokens.seq}, tape.parameter(*embedding_));
   if (embedding_norm_) x = (*embedding_norm_)(x);
-  const Pass pass{tokens.document_offsets, observer, cache};
-  for (const TransformerBlock& block : blocks_) {
-    const auto run = [&block, pass](const Var& in) {
+  Pass pass{tokens.document_offsets, observer, cache};
+  const auto keep_last = [&] {
+    if (!cache || x.shape()[1] == 1) return;
+    pass.document_offsets = last_of(pass.document_offsets, tokens.seq);
+    x = slice(x, 1, tokens.seq - 1, 1);
+  };
+  for (Index layer = 0; layer < config_.num_layers; ++layer) {
+    if (shared_kv_ && layer == config_.yoco_self_layers) {
+      pass.shared = (*shared_kv_)(x, cache ? &cache->of_layer(layer) : nullptr);
+      keep_last();
+    }
+    const auto run = [&block = blocks_[layer], pass](const std::vector<Var>& in) {
+      Pass with_keys = pass;
+      with_keys.shared = {in[1], in[2]};
       Var loss;
-      std::vector<Var> results{block(in, pass, &loss)};
+      std::vector<Var> results{block(in[0], with_keys, &loss)};
       if (loss.defined()) results.push_back(loss);
       return results;
     };
+    const std::vector<Var> inputs{x, pass.shared.k, pass.shared.v};
     const std::vector<Var> results =
-        activations == ActivationCheckpointing::blocks ? checkpointed(x, run) : run(x);
+        activations == ActivationCheckpointing::blocks ? checkpointed(inputs, run) : run(inputs);
     x = results[0];
     if (results.size() == 1) continue;
     router_loss = router_loss.defined() ? add(router_loss, results[1]) : results[1];
   }
+  keep_last();
   return {(*norm_)(x), router_loss};
 }
 
@@ -89,22 +114,16 @@ ModelKvCache LanguageModel::make_cache(Index batch, Index capacity) const {
         fmt::format("{} defines its own context rule, which reads whole sequences and has no cache",
                     fields.context));
   }
-  const Attention& layer = attention();
+  const HeadSizes sizes = head_sizes(config_);
   ModelKvCache cache;
-  for (Index i = 0; i < config_.num_layers; ++i) {
-    cache.layers.emplace_back(layer.mapping(), batch, capacity, head_dim_of(config_),
-                              layer.value_dim());
-  }
+  for (Index i = 0; i < kv_caches_of(config_); ++i)
+    cache.layers.emplace_back(sizes.mapping, batch, capacity, sizes.head_dim, sizes.value_dim);
   return cache;
 }
 
 Var LanguageModel::next_logits(Tape& tape, const TokenBatch& tokens, ModelKvCache& cache) {
   const Var x = hidden(tape, tokens, ActivationCheckpointing::none, nullptr, &cache).x;
-  Tensor last = Tensor::empty({tokens.batch, config_.d_model});
-  parallel_for(tokens.batch, [&](Index b) {
-    std::copy_n(x.value().row((b + 1) * tokens.seq - 1), config_.d_model, last.row(b));
-  });
-  return logits_of(tape.constant(last), head(tape));
+  return logits_of(reshape(x, {tokens.batch, config_.d_model}), head(tape));
 }
 
 void LanguageModel::observe(Tape& tape, const TokenBatch& tokens, Observer& observer) {

@@ -25,9 +25,6 @@ class LanguageModel {
   ParameterSet& parameters() { return parameters_; }
   const ParameterSet& parameters() const { return parameters_; }
 
-  /// Returns the attention of the first block; all blocks are alike.
-  const Attention& attention() const { return blocks_.front().attention(); }
-
   /// Returns the mean cross-entropy in nats per token, plus the z-loss and the losses of routers.
   /// `targets` holds the token after each of `tokens`, or kIgnoreIndex. Checkpointing does not
   /// change a bit of the gradients. Fills `terms` if given; an observer sees every layer, twice
@@ -47,14 +44,16 @@ class LanguageModel {
   /// Returns an empty cache for sequences of at most `capacity` tokens. Throws ConfigError for a
   /// kind with a context rule (layers/attention/context.h), which supports none.
   ModelKvCache make_cache(Index batch, Index capacity) const;
-  /// Appends `tokens` to the cache and returns logits (B, V) of the token after the last one. For
-  /// inference tapes. Throws ShapeError if the cache is full.
+  /// Appends `tokens` to the cache and returns logits (B, V) of the token after the last one. A
+  /// cross-decoder runs for the last token only. For inference tapes. Throws ShapeError if the
+  /// cache is full.
   Var next_logits(Tape& tape, const TokenBatch& tokens, ModelKvCache& cache);
   /// Runs all layers except the head and shows them to the observer in order.
   void observe(Tape& tape, const TokenBatch& tokens, Observer& observer);
 
  private:
-  /// (B, T, C) after the norm, and the sum of the losses of routers, undefined without any.
+  /// (B, T, C) after the norm, with a cache (B, 1, C) of the last token, and the sum of the losses
+  /// of routers, undefined without any.
   struct Hidden {
     Var x, router_loss{};
   };
@@ -70,6 +69,7 @@ class LanguageModel {
   ParameterSet parameters_;
   Parameter* embedding_;
   std::deque<TransformerBlock> blocks_;
+  std::optional<SharedKeyValues> shared_kv_;
   std::optional<RmsNorm> embedding_norm_, norm_;
   Parameter* head_;
 };

@@ -50,8 +50,11 @@ struct ModelConfig {
   RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tie_word_embeddings = false;
-  bool match_params = false;       ///< shrink d_ff to the parameter count of softmax
-  bool embedding_norm = false;     ///< RMSNorm of the embeddings before the first block
+  bool match_params = false;    ///< shrink d_ff to the parameter count of softmax
+  bool embedding_norm = false;  ///< RMSNorm of the embeddings before the first block
+  /// Layers of YOCO's self-decoder; the others share keys and values (attention/key_values.h). 0:
+  /// every layer makes its own.
+  Index yoco_self_layers = 0;
   double z_loss_weight = 0;        ///< weight of the z-loss (autograd/ops.h)
   double final_logit_softcap = 0;  ///< c: output logits become c tanh(logits / c); 0: no cap
   MoeConfig moe{};
@@ -76,6 +79,19 @@ inline RopeRule rope_rule(const ModelConfig& config) {
 /// Returns the hidden width of an MLP or expert that `match_params` shrinks.
 inline Index& mlp_width(ModelConfig& config) {
   return config.moe.num_experts > 0 ? config.moe.moe_intermediate_size : config.d_ff;
+}
+/// Returns true for the layers of YOCO's cross-decoder.
+inline bool shares_key_values(const ModelConfig& config, Index layer) {
+  return config.yoco_self_layers > 0 && layer >= config.yoco_self_layers;
+}
+/// Returns the number of projections to keys and values, each of which has a cache.
+inline Index kv_caches_of(const ModelConfig& config) {
+  return config.yoco_self_layers > 0 ? config.yoco_self_layers + 1 : config.num_layers;
+}
+/// Returns the number of keys that a query of the layer sees, itself included; 0: all. A
+/// cross-decoder has no window.
+inline Index window_of(const ModelConfig& config, Index layer) {
+  return shares_key_values(config, layer) ? 0 : config.attention.sliding_window;
 }
 /// Returns num_kv_heads with its default resolved.
 inline Index kv_heads_of(const ModelConfig& config) {

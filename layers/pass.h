@@ -1,17 +1,26 @@
 #pragma once
 // The inputs of a forward pass besides the hidden states.
 
+#include <algorithm>
 #include <vector>
 
+#include "autograd/tape.h"
 #include "core/attention/cache.h"
 #include "layers/observer.h"
 
 namespace difftape {
 
-/// The cached keys and values of every layer.
+/// Keys (B, T, key heads, D), after norm and RoPE, and values (B, T, value heads, E).
+struct KeyValues {
+  Var k{}, v{};
+};
+
+/// The cached keys and values of every layer that makes some, then those of a cross-decoder.
 struct ModelKvCache {
   std::vector<KvCache> layers;
 
+  /// Returns the last one for layers of a cross-decoder.
+  KvCache& of_layer(Index layer) { return layers[std::min(layer, std::ssize(layers) - 1)]; }
   Index batch() const { return layers.front().batch(); }
   Index length() const { return layers.front().length(); }  ///< tokens per sequence
   Index capacity() const { return layers.front().capacity(); }
@@ -28,6 +37,8 @@ struct Pass {
   Observer* observer = nullptr;
   /// Precedes the tokens, which are appended to it; for inference tapes.
   ModelKvCache* cache = nullptr;
+  /// Keys and values for layers of a cross-decoder, which read the last cache if there is one.
+  KeyValues shared{};
 };
 
 }  // namespace difftape

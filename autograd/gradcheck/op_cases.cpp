@@ -10,7 +10,7 @@ namespace difftape {
 
 namespace {
 
-using Vars = std::vector<Var>&;
+using Vars = const std::vector<Var>&;
 
 const std::vector<std::int32_t> kTokens{3, 0, 6, 3, 1, 3};
 const std::vector<std::int32_t> kSomeIgnored{3, kIgnoreIndex, 6, 3, kIgnoreIndex, kIgnoreIndex};
@@ -241,22 +241,15 @@ std::vector<OpCase> coarse_ops() {
       experts_case("one_of_three", {6, 5}, 1, false),
       experts_case("all", {4, 5}, 3, false),
       {"checkpointed",
-       "several_results",
-       {{2, 3, 4}},
+       "",
+       {{2, 3, 4}, {3, 1}},
        [](Vars v) {
-         const std::vector<Var> y = checkpointed(v[0], [](const Var& x) {
-           return std::vector<Var>{mul(softmax(x), sigmoid(x)), sigmoid(x)};
+         const std::vector<Var> y = checkpointed({v[0], v[1]}, [](Vars x) {
+           return std::vector{mul(softmax(x[0]), sigmoid(x[1])), sigmoid(x[0])};
          });
          return mul(y[0], y[1]);
        },
-       [](Vars v) { return mul(mul(softmax(v[0]), sigmoid(v[0])), sigmoid(v[0])); }},
-      {"checkpointed",
-       "",
-       {{2, 3, 4}},
-       [](Vars v) {
-         return checkpointed(v[0], [](const Var& x) { return mul(softmax(x), sigmoid(x)); });
-       },
-       [](Vars v) { return mul(softmax(v[0]), sigmoid(v[0])); }},
+       [](Vars v) { return mul(mul(softmax(v[0]), sigmoid(v[1])), sigmoid(v[0])); }},
       attention_case("mha", HeadMapping::standard(2, 2), {.seq = 5, .head_dim = 4, .value_dim = 4}),
       attention_case("gqa", HeadMapping::standard(4, 2), {.seq = 3, .head_dim = 3, .value_dim = 5}),
       attention_case("blocks", HeadMapping::standard(1, 1),

@@ -1,40 +1,55 @@
 // A function whose activations are recomputed in backward (Chen et al. 2016).
-//   forward   y = body(x)                    on a tape that records nothing
-//   backward  y = body(x) again, on an inner tape; its backward from dy gives
-//             dx += dx of that tape          and adds to the gradients of body's parameters
-//   saves     x
+//   forward   y = body(x, ...)               on a tape that records nothing
+//   backward  y = body(x, ...) again, on an inner tape; its backward from dy gives
+//             dx += dx of that tape          for each input, and adds to the gradients of body's
+//                                            parameters
+//   saves     the inputs
 //   fails     errors of body, in forward
 // The first of several results is recorded first. So its pullback runs last, and the others have
 // left their gradients for it.
+#include <algorithm>
+
 #include "autograd/ops.h"
 
 namespace difftape {
 
-Var checkpointed(const Var& x, const std::function<Var(const Var&)>& body) {
-  return checkpointed(x, std::function<std::vector<Var>(const Var&)>(
-                             [body](const Var& in) { return std::vector<Var>{body(in)}; }))[0];
+namespace {
+
+/// Returns the inputs as leaves of another tape.
+std::vector<Var> leaves(Tape& tape, const std::vector<Tensor>& inputs) {
+  std::vector<Var> on_tape;
+  for (const Tensor& x : inputs) on_tape.push_back(x.allocated() ? tape.input(x) : Var());
+  return on_tape;
 }
 
-std::vector<Var> checkpointed(const Var& x,
-                              const std::function<std::vector<Var>(const Var&)>& body) {
-  if (!x.gradient().requires_grad()) return body(x);
-  const Tape& tape = x.tape();
+}  // namespace
+
+std::vector<Var> checkpointed(
+    const std::vector<Var>& inputs,
+    const std::function<std::vector<Var>(const std::vector<Var>&)>& body) {
+  std::vector<Tensor> values;
+  std::vector<Gradient> gradients;
+  for (const Var& x : inputs) {
+    values.push_back(x.value());
+    gradients.push_back(x.gradient());
+  }
+  if (std::ranges::none_of(gradients, &Gradient::requires_grad)) return body(inputs);
+  const Tape& tape = inputs.front().tape();
   Tape forward = tape.inner(Tape::Mode::inference);
-  std::vector<Var> results = body(forward.constant(x.value()));
+  std::vector<Var> results = body(leaves(forward, values));
   const auto others = std::make_shared<std::vector<Tensor>>(results.size());
-  results[0] = record("checkpointed", results[0].value(), {x},
-                      [x = x.value(), dx = x.gradient(), body, others, &tape](const Tensor& dy) {
-                        Tape again = tape.inner(Tape::Mode::training);
-                        const Var from = again.input(x);
-                        const std::vector<Var> y = body(from);
-                        for (size_t i = 1; i < y.size(); ++i) {
-                          if ((*others)[i].allocated()) y[i].gradient().add((*others)[i]);
-                        }
-                        again.backward(y[0], dy);
-                        dx.add(again.gradient_of(from));
-                      });
+  const auto pullback = [values, gradients, body, others, &tape](const Tensor& dy) {
+    Tape again = tape.inner(Tape::Mode::training);
+    const std::vector<Var> from = leaves(again, values), y = body(from);
+    for (size_t i = 1; i < y.size(); ++i)
+      if ((*others)[i].allocated()) y[i].gradient().add((*others)[i]);
+    again.backward(y[0], dy);
+    for (size_t i = 0; i < from.size(); ++i)
+      if (gradients[i].requires_grad()) gradients[i].add(again.gradient_of(from[i]));
+  };
+  results[0] = record("checkpointed", results[0].value(), inputs, pullback);
   for (size_t i = 1; i < results.size(); ++i) {
-    results[i] = record("checkpointed", results[i].value(), {x},
+    results[i] = record("checkpointed", results[i].value(), inputs,
                         [others, i](const Tensor& dy) { (*others)[i] = dy; });
   }
   return results;

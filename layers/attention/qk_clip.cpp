@@ -22,16 +22,18 @@ std::vector<Index> key_heads(const HeadMapping& mapping) {
 /// Returns NaN if either is, so that the order of comparisons does not matter.
 real larger(real a, real b) { return a < b || std::isnan(b) ? b : a; }
 
-/// Scales the rows of one head in the weight (heads * D, C) of a part of a layer.
-void scale_head(ParameterSet& parameters, Index layer, std::string_view part, Index head,
-                Index heads, double factor) {
-  const auto weight = std::ranges::find_if(parameters, [&](const Parameter& p) {
+/// Returns the weight of a part of a layer; end() for keys of a cross-decoder.
+auto weight_of(ParameterSet& parameters, Index layer, std::string_view part) {
+  return std::ranges::find_if(parameters, [&](const Parameter& p) {
     return p.part.component == Component::attention && p.part.layer == layer && p.part.name == part;
   });
-  const Index size = weight->shape.size() / heads;
+}
+
+/// Scales the rows of one head in a weight (heads * D, C).
+void scale_head(Parameter& weight, Index head, Index heads, double factor) {
+  const Index size = weight.shape.size() / heads;
   serial([&] {
-    for (real& x : weight->value.values().subspan(head * size, size))
-      x *= static_cast<real>(factor);
+    for (real& x : weight.value.values().subspan(head * size, size)) x *= static_cast<real>(factor);
   });
 }
 
@@ -66,17 +68,19 @@ QkClipped QkClip::clip(ParameterSet& parameters) const {
   for (Index layer = 0; layer < std::ssize(layers_); ++layer) {
     const HeadMapping& mapping = layers_[layer].mapping;
     const std::vector<Index> keys = key_heads(mapping);
+    const auto queries_weight = weight_of(parameters, layer, "q_proj");
+    const auto keys_weight = weight_of(parameters, layer, "k_proj");
+    const bool cross = keys_weight == parameters.end();
     for (Index head = 0; head < mapping.query_heads; ++head) {
       const auto largest = static_cast<double>(layers_[layer].largest[head]);
       if (!(largest > threshold_)) continue;
       ++result.heads;
       const Index key = keys[head];
-      const bool shared = std::ranges::count(keys, key) > 1;
+      const bool shared = cross || std::ranges::count(keys, key) > 1;
       const double factor = threshold_ / largest;
-      scale_head(parameters, layer, "q_proj", head, mapping.query_heads,
-                 shared ? factor : std::sqrt(factor));
+      scale_head(*queries_weight, head, mapping.query_heads, shared ? factor : std::sqrt(factor));
       if (shared) continue;
-      scale_head(parameters, layer, "k_proj", key, mapping.key_heads, std::sqrt(factor));
+      scale_head(*keys_weight, key, mapping.key_heads, std::sqrt(factor));
     }
   }
   return result;

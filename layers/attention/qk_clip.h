@@ -17,7 +17,8 @@ struct QkClipped {
 
 /// Observes the forward passes of a step. After its update, scales the weights of heads whose
 /// largest logit S exceeded the threshold tau, so that the same inputs would give tau: W_q and W_k
-/// by sqrt(tau / S), or W_q alone by tau / S if query heads share the key head (as in the paper).
+/// by sqrt(tau / S), or W_q alone by tau / S if query heads or layers share the key head (as in the
+/// paper).
 /// Exact and independent of threads: it uses the row maxima of the softmax.
 class QkClip : public Observer {
  public:

@@ -157,40 +157,66 @@ TEST(KvCache, has_no_backward_pass) {
   EXPECT_THROW(layer.attention(x, {.cache = &cache}), std::logic_error);
 }
 
-TEST(ModelKvCache, gives_the_logits_of_the_model) {
-  for (const bool with_all : {false, true}) {
-    ModelConfig config = layer_config("diff_v2");
-    config.num_layers = 3;
-    config.vocab_size = 50;
-    config.d_ff = 12;
-    config.embedding_norm = config.tie_word_embeddings = with_all;
-    config.final_logit_softcap = with_all ? 3 : 0;
-    if (with_all) config.attention.block_size = 16, config.attention.num_selected_blocks = 2;
-    LanguageModel model(config);
-    model.parameters().initialize(1);
-    for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));
-    std::vector<std::int32_t> ids(kBatchSize * kSeqLen);
-    for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * 7 % 50;
-    Tape tape(Tape::Mode::inference);
-    const Tensor logits = model.logits(tape, {ids, kBatchSize, kSeqLen}).value();
-    ModelKvCache cache = model.make_cache(kBatchSize, kSeqLen);
-    Index begin = 0;
-    for (const Index n : prompt_then_one_by_one(9)) {
-      std::vector<std::int32_t> piece;
-      for (Index b = 0; b < kBatchSize; ++b) {
-        const auto from = ids.begin() + (b * kSeqLen + begin);
-        piece.insert(piece.end(), from, from + n);
-      }
-      begin += n;
-      const Tensor next = model.next_logits(tape, {piece, kBatchSize, n}, cache).value();
-      ASSERT_EQ(next.shape(), (Shape{kBatchSize, 50}));
-      for (Index b = 0; b < kBatchSize; ++b) {
-        for (Index v = 0; v < 50; ++v) {
-          EXPECT_NEAR(next.row(b)[v], logits.row(b * kSeqLen + begin - 1)[v], 4 * kTolerance);
-        }
+/// Reads `pieces` of tokens over a cache, and expects the logits of one pass over all of them.
+void expect_logits_of_the_model(const ModelConfig& config, const std::vector<Index>& pieces,
+                                const DocumentOffsets& documents = nullptr) {
+  LanguageModel model(config);
+  model.parameters().initialize(1);
+  for (Parameter& p : model.parameters()) p.value.copy_from(test::random(p.shape, p.name, 0.4));
+  std::vector<std::int32_t> ids(kBatchSize * kSeqLen);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * 7 % 50;
+  Tape tape(Tape::Mode::inference);
+  const Tensor logits = model.logits(tape, {ids, kBatchSize, kSeqLen, documents}).value();
+  ModelKvCache cache = model.make_cache(kBatchSize, kSeqLen);
+  Index begin = 0;
+  for (const Index n : pieces) {
+    std::vector<std::int32_t> piece;
+    for (Index b = 0; b < kBatchSize; ++b) {
+      const auto from = ids.begin() + (b * kSeqLen + begin);
+      piece.insert(piece.end(), from, from + n);
+    }
+    const TokenBatch tokens{piece, kBatchSize, n, documents_of(documents, begin, n)};
+    begin += n;
+    const Tensor next = model.next_logits(tape, tokens, cache).value();
+    ASSERT_EQ(next.shape(), (Shape{kBatchSize, 50}));
+    for (Index b = 0; b < kBatchSize; ++b) {
+      for (Index v = 0; v < 50; ++v) {
+        EXPECT_NEAR(next.row(b)[v], logits.row(b * kSeqLen + begin - 1)[v], 4 * kTolerance)
+            << config.attention.kind.name();
       }
     }
-    EXPECT_GT(cache.bytes_read(), 0);
+  }
+  EXPECT_EQ(cache.length(), kSeqLen);
+  EXPECT_GT(cache.bytes_read(), 0);
+}
+
+ModelConfig small_model(ModelConfig config) {
+  config.num_layers = 3;
+  config.vocab_size = 50;
+  config.d_ff = 12;
+  return config;
+}
+
+TEST(ModelKvCache, gives_the_logits_of_the_model) {
+  ModelConfig config = small_model(layer_config("diff_v2"));
+  expect_logits_of_the_model(config, prompt_then_one_by_one(9));
+  config.embedding_norm = config.tie_word_embeddings = true;
+  config.final_logit_softcap = 3;
+  config.attention.block_size = 16;
+  config.attention.num_selected_blocks = 2;
+  expect_logits_of_the_model(config, prompt_then_one_by_one(9));
+}
+
+TEST(ModelKvCache, that_a_cross_decoder_shares_gives_the_logits_of_the_model) {
+  std::vector<std::int32_t> begins(kBatchSize * kSeqLen, 0);
+  std::fill(begins.begin() + 20, begins.begin() + kSeqLen, 20);  // the first sequence has two
+  const auto documents = std::make_shared<const std::vector<std::int32_t>>(begins);
+  for (const ModelConfig& layer : test::variants()) {
+    ModelConfig config = small_model(layer);
+    config.yoco_self_layers = 1;
+    config.attention.sliding_window = 6;
+    expect_logits_of_the_model(config, prompt_then_one_by_one(9));
+    expect_logits_of_the_model(config, {1, 20, 3, 21}, documents);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "autograd/gradcheck/op_cases.h"
 #include "core/random.h"
 #include "layers/model_config.h"
@@ -124,7 +126,15 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
   const auto rope =
       config.rope ? std::make_shared<const RopeTable>(seq, head_dim_of(config), rope_rule(config))
                   : nullptr;
-  const Attention attention({{parameters, "self_attn", {Component::attention, 1}}, config}, rope);
+  const bool cross = shares_key_values(config, 1);
+  std::optional<SharedKeyValues> shared;
+  if (cross) shared.emplace(parameters, config, rope);
+  const auto layer = [&](const char* name, Index number) {
+    return Attention({{parameters, name, {Component::attention, number}}, config}, rope);
+  };
+  const Attention attention = layer("self_attn", 1);
+  const std::optional<Attention> other =
+      cross ? std::optional(layer("other.self_attn", 2)) : std::nullopt;
   const Expectation expected =
       seq == 1 ? of_one_token(fields_of(config.attention), attention.mapping()) : Expectation();
   return conclusive([&](std::uint64_t seed) {
@@ -132,15 +142,21 @@ GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
     // The first feature is about 1, so that contexts are averages of similar values.
     draw(x.value, x.name, {0, 1}, seed);
     for (Index i = 0; i < batch * seq; ++i) x.value.row(i)[0] = 1 + x.value.row(i)[0] / 4;
-    add_to_column(parameters.find("self_attn.v_proj.weight")->value, 0, real(0.8));
+    for (Parameter& p : parameters)
+      if (contains(p.name, {"v_proj"})) add_to_column(p.value, 0, real(0.8));
     if (!fields_of(config.attention).context.empty()) {
       const Visibility visible{config.attention.sliding_window, document_offsets};
       const std::string forbidden = forbidden_sight(attention, x, visible);
       if (!forbidden.empty()) return GradcheckResult{.failure = forbidden};
     }
-    return gradcheck(
-        parameters, [&](Tape& tape) { return attention(tape.parameter(x), {document_offsets}); },
-        expected);
+    const auto output = [&](Tape& tape) {
+      const Var in = tape.parameter(x);
+      Pass pass{document_offsets};
+      if (!cross) return attention(in, pass);
+      pass.shared = (*shared)(in, nullptr);
+      return (*other)(in, pass, attention(in, pass));
+    };
+    return gradcheck(parameters, output, expected);
   });
 }
 
@@ -197,11 +213,13 @@ void add_ops(std::vector<GradcheckCase>& cases) {
 
 /// Adds the cases that differ only in T and head size. The longest T has the smaller head size
 /// only: it is the most expensive, and only adds whole blocks of rows.
+/// Layers of a cross-decoder have short sequences only, since their kernel is the same.
 void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, ModelConfig config,
                const std::string& name, const std::string& visible) {
   for (Index head_dim : head_sizes(config.rope)) {
     for (Index seq : kLengths) {
       if (seq == kLengths[4] && head_dim > 3) continue;
+      if (seq > kLengths[2] && config.yoco_self_layers > 0) continue;
       // For one token, softmax has q and k gradients of 0; for another rule they are unknown.
       if (seq == 1 && !fields_of(config.attention).context.empty()) continue;
       const Index batch = seq <= 3 ? 2 : 1;
@@ -217,13 +235,17 @@ void add_cases(std::vector<GradcheckCase>& cases, const std::string& group, Mode
   }
 }
 
-void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& variant) {
-  const std::string group = "layer/" + variant.name;
+/// Layers with their own keys and values, or with `yoco_self_layers` two layers that share them.
+void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& variant,
+                Index yoco_self_layers) {
+  const std::string group = (yoco_self_layers > 0 ? "cross/" : "layer/") + variant.name;
   for (const Heads& heads : kHeads) {
     ModelConfig config = small_config(variant.attention, heads);
     if (!run::unsupported_reason(config).empty()) continue;
+    config.yoco_self_layers = yoco_self_layers;
     config.norm_eps = 0.1;  // keeps the norm of a head of size 2 away from its pole
     for (const std::string visible : kVisible) {
+      if (yoco_self_layers > 0 && visible == "window") continue;
       for (const bool rope : {true, false}) {
         config.rope = rope;
         for (const bool qk_norm : {false, true}) {
@@ -268,6 +290,10 @@ void add_models(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
     config.z_loss_weight = 0.1;
     cases.push_back(
         {group, name + "/embedding_norm/softcap/z_loss", [config] { return check_model(config); }});
+    config.num_layers = 3;
+    config.yoco_self_layers = 1;
+    config.attention.sliding_window = 2;
+    cases.push_back({group, name + "/yoco", [config] { return check_model(config); }});
   }
 }
 
@@ -286,7 +312,7 @@ std::vector<GradcheckCase> gradcheck_cases() {
   std::vector<GradcheckCase> cases;
   add_ops(cases);
   for (const AttentionVariant& variant : attention_variants()) {
-    add_layers(cases, variant);
+    for (const Index self_layers : {0, 1}) add_layers(cases, variant, self_layers);
     add_models(cases, variant);
   }
   add_experts(cases);

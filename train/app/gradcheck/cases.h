@@ -105,9 +105,9 @@ inline DocumentOffsets packed_documents(Index batch, Index seq) {
   return std::make_shared<const std::vector<std::int32_t>>(std::move(starts));
 }
 
-/// Checks the gradients of x (B, T, C) and of every parameter of one attention layer. Parameters
-/// are drawn large enough that no gradient is trivial. Gradients that vanish for T = 1 are expected
-/// to do so.
+/// Checks the gradients of x (B, T, C) and of every parameter of one attention layer, or of two
+/// layers that share keys and values if config.yoco_self_layers is 1. Parameters are drawn large
+/// enough that no gradient is trivial. Gradients that vanish for T = 1 are expected to do so.
 GradcheckResult check_layer(const ModelConfig& config, Index batch, Index seq,
                             const DocumentOffsets& document_offsets = nullptr);
 
@@ -125,6 +125,7 @@ struct GradcheckCase {
 /// Returns all cases ordered by group. The layers are a full product: {every attention variant} x
 /// {mha, gqa, mqa} x {full, window, packed} x {rope with even, norope with odd heads} x {qk_norm,
 /// plain} x {two head sizes} x {T = 1, 2, 3, 17, 64}. V1, which pairs its keys, has no mqa.
+/// Groups "cross/..." are layers of a cross-decoder, without window and with T = 1, 2, 3.
 std::vector<GradcheckCase> gradcheck_cases();
 
 }  // namespace difftape::app

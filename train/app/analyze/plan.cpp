@@ -13,7 +13,7 @@
 namespace difftape::app {
 namespace {
 
-constexpr double kMega = 1e6, kPeta = 1e15;
+constexpr double kMega = 1e6, kGiga = 1e9, kPeta = 1e15;
 constexpr const char *kBaseline = "softmax", *kSameQueries = "softmax_2h";
 constexpr const char* kConfigured = "configured";
 
@@ -131,6 +131,9 @@ void add_work(const run::Config& config, Rows& rows) {
   for (const auto& [label, flops] : parts)
     rows.add(
         label, [&of = flops](const KindCost& c) { return c.cost.*of / kMega; }, 3);
+  rows.add(
+      fmt::format("prefill of {} tokens, GFLOP", config.data.seq_len),
+      [](const KindCost& c) { return c.cost.prefill_flops / kGiga; }, 3);
   rows.add(
       "the whole run, PFLOP",
       [&](const KindCost& c) { return c.cost.train_flops_per_token * run_tokens / kPeta; }, 4);

@@ -193,11 +193,24 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
                    "experts per token, or leave out router_aux_loss_coef");
 }
 
+void check_yoco(const ModelConfig& model, Conflicts& conflicts) {
+  if (model.yoco_self_layers == 0) return;
+  conflicts.add_if(
+      model.yoco_self_layers >= model.num_layers, {"num_layers"},
+      "{} layers of the self-decoder leave none of num_layers {} to the cross-decoder; "
+      "write fewer, such as half of num_layers, or 0 for an ordinary decoder",
+      model.yoco_self_layers, model.num_layers);
+  conflicts.add_if(model.attention.sliding_window == 0, {"attention.sliding_window"},
+                   "the self-decoder needs a window; write model.attention.sliding_window, such as "
+                   "an eighth of data.seq_len, or model.yoco_self_layers: 0");
+}
+
 }  // namespace
 
 std::vector<ConfigConflict> model_conflicts(const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);
-  Conflicts attention("attention.kind"), rope("rope_scaling.rope_type"), moe("moe.num_experts");
+  Conflicts attention("attention.kind"), rope("rope_scaling.rope_type"), moe("moe.num_experts"),
+      yoco("yoco_self_layers");
   check_context(model, fields, attention);
   check_heads(model, fields, attention);
   check_maps(model, fields, attention);
@@ -205,7 +218,8 @@ std::vector<ConfigConflict> model_conflicts(const ModelConfig& model) {
   check_blocks(fields, attention);
   check_rope(model, rope);
   check_moe(model, moe);
-  for (const Conflicts& others : {rope, moe})
+  check_yoco(model, yoco);
+  for (const Conflicts& others : {rope, moe, yoco})
     attention.list.insert(attention.list.end(), others.list.begin(), others.list.end());
   return attention.list;
 }

@@ -45,6 +45,10 @@ std::vector<Field> size_fields() {
           kDecides | kOfAttention),
       field<at, &M::embedding_norm>("model.embedding_norm", any_value(), "",
                                     "Apply RMSNorm to the embeddings before the first block."),
+      field<at, &M::yoco_self_layers>(
+          "model.yoco_self_layers", between(0, 1023), "layers",
+          "Number of first layers that are YOCO's self-decoder, with attention.sliding_window; all "
+          "others read one shared key-value cache. 0 means that every layer has its own."),
       field<at, &M::z_loss_weight>("model.z_loss_weight", at_least(0), "",
                                    "Weight of the z-loss, the mean of log(sum exp(logits))^2; PaLM "
                                    "uses 1e-4, and 0 disables it."),

@@ -186,6 +186,11 @@ void validate_data(const Config& c, const Rules& rules) {
               "seq_len {} is longer than model.max_seq_len {}; lower data.seq_len or raise "
               "model.max_seq_len",
               data.seq_len, model.max_seq_len);
+  rules.check(model.yoco_self_layers == 0 || model.attention.sliding_window <= data.seq_len,
+              {"model.attention.sliding_window", "data.seq_len", "model.yoco_self_layers"},
+              "the self-decoder's window of {} tokens is longer than data.seq_len {}; write a "
+              "shorter window, such as {}, or raise data.seq_len",
+              model.attention.sliding_window, data.seq_len, std::max<Index>(data.seq_len / 8, 1));
   rules.check(data.eos_token_id < model.vocab_size, {"data.eos_token_id", "model.vocab_size"},
               "eos_token_id {} is not a token; need one below model.vocab_size, {}",
               data.eos_token_id, model.vocab_size);

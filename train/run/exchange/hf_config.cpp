@@ -99,6 +99,8 @@ std::vector<std::string> why_not_hf(const ModelConfig& model) {
                      attention_factor_of(model.rope_scaling) == 1,
                  "model.rope_scaling.attention_factor: no Llama has one without yarn");
   reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
+  reasons.unless(model.yoco_self_layers == 0,
+                 "model.yoco_self_layers: no Llama shares keys and values between layers");
   reasons.unless(model.final_logit_softcap == 0, "model.final_logit_softcap: no Llama caps logits");
   check_heads(fields, model, reasons);
   check_experts(model, reasons);

@@ -97,6 +97,24 @@ TEST(Plan, of_a_7b_model_reproduces_the_accounting_of_v1_and_v2) {
               ElementsAre("8053.064", "8053.064", "11299.455"));
 }
 
+TEST(Plan, of_a_cross_decoder_has_one_cache_for_it_and_reads_a_prompt_with_less_work) {
+  run::Config config = plan_7b();
+  config.model.yoco_self_layers = 16;
+  config.model.attention.sliding_window = 512;
+  config.data.seq_len = config.model.max_seq_len;
+  const system::Table table = plan_table(make_plan(config, {"diff_v2"}), config);
+  const Index bytes = (16 + 1) * 2 * 8 * 128 * static_cast<Index>(sizeof(real));
+  EXPECT_THAT(row(table, "KV cache per token, bytes"), ElementsAre(system::grouped(bytes)));
+  EXPECT_THAT(row(table, "k_proj"), ElementsAre(system::grouped((16 + 1) * 1024 * 4096)));
+  const auto prefill = [&](const run::Config& of) {
+    const std::string label = fmt::format("prefill of {} tokens, GFLOP", of.data.seq_len);
+    return std::stod(row(plan_table(make_plan(of, {"diff_v2"}), of), label).at(0));
+  };
+  run::Config plain = config;
+  plain.model.yoco_self_layers = plain.model.attention.sliding_window = 0;
+  EXPECT_LT(prefill(config), 0.52 * prefill(plain));
+}
+
 TEST(Plan, compares_attention_with_softmax_and_softmax_2h_if_planned) {
   const run::Config config = plan_7b();
   Plan plan = make_plan(config, {"softmax", "diff_v2"});

@@ -188,6 +188,27 @@ TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) 
             100);
 }
 
+TEST_F(ConfigRules, a_cross_decoder_needs_a_self_decoder_with_a_window) {
+  EXPECT_EQ(error("model: {yoco_self_layers: 4, num_layers: 4, attention: {sliding_window: 9}}\n"),
+            "a.yaml:1:9: error: model.yoco_self_layers: 4 layers of the self-decoder leave none of "
+            "num_layers 4 to the cross-decoder; write fewer, such as half of num_layers, or 0 for "
+            "an ordinary decoder");
+  EXPECT_EQ(error("model.yoco_self_layers: 2\n"),
+            "a.yaml:1:1: error: model.yoco_self_layers: the self-decoder needs a window; write "
+            "model.attention.sliding_window, such as an eighth of data.seq_len, or "
+            "model.yoco_self_layers: 0");
+  EXPECT_EQ(error("model: {yoco_self_layers: 2, attention: {sliding_window: 65}}\n"
+                  "data.seq_len: 64\n"),
+            "a.yaml:2:1: error: data.seq_len: the self-decoder's window of 65 tokens is longer "
+            "than data.seq_len 64; write a shorter window, such as 8, or raise data.seq_len");
+  EXPECT_EQ(error("model.yoco_self_layers: -1\n"),
+            "a.yaml:1:25: error: model.yoco_self_layers: -1 is out of range; need 0 to 1023");
+  EXPECT_EQ(config("model: {yoco_self_layers: 2, attention: {sliding_window: 64}}\n"
+                   "data.seq_len: 64\n")
+                .model.yoco_self_layers,
+            2);
+}
+
 TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_what_is_set) {
   EXPECT_EQ(error("model.rope_scaling: {rope_type: yarn, factor: 0.5}\n"),
             "a.yaml:1:47: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");

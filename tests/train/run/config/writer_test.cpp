@@ -31,6 +31,7 @@ Config unusual() {
              .tie_word_embeddings = true,
              .match_params = true,
              .embedding_norm = true,
+             .yoco_self_layers = 3,
              .z_loss_weight = 1e-4,
              .final_logit_softcap = 30,
              .moe = {.num_experts = 6,

@@ -83,6 +83,7 @@ TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
     const auto of = [&](auto change) { return changed(kind, change); };
     EXPECT_EQ(of([](auto& m) { m.rope = false; }), "model.rope");
     EXPECT_EQ(of([](auto& m) { m.embedding_norm = true; }), "model.embedding_norm");
+    EXPECT_EQ(of([](auto& m) { m.yoco_self_layers = 1; }), "model.yoco_self_layers");
     EXPECT_EQ(of([](auto& m) { m.final_logit_softcap = 30; }), "model.final_logit_softcap");
     EXPECT_EQ(of([](auto& m) { m.attention.attn_logit_softcap = 50; }),
               "model.attention.attn_logit_softcap");

@@ -53,6 +53,15 @@ TEST_F(Generate, writes_what_the_whole_model_says_is_next) {
   }
 }
 
+TEST_F(Generate, writes_what_the_whole_model_says_is_next_over_one_shared_cache) {
+  project.config.model.num_layers = 3;
+  project.config.model.yoco_self_layers = 1;
+  project.config.model.attention.sliding_window = 3;
+  ASSERT_EQ(project.train("yoco"), system::Exit::ok);
+  named = open_model(project / "yoco");
+  EXPECT_EQ(generate(*named.model, request).tokens, by_hand(30));
+}
+
 TEST_F(Generate, is_a_function_of_seed_and_stream_whatever_the_threads) {
   const auto text = [&](std::uint64_t seed, std::uint64_t stream) {
     request.seed = seed;

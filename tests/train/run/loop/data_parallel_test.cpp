@@ -83,6 +83,16 @@ TEST_F(Together, has_the_bits_of_one_process_with_experts_and_their_bias) {
       << "both observe the step";
 }
 
+TEST_F(Together, has_the_bits_of_one_process_with_shared_keys_and_values) {
+  ModelConfig& model = project.config.model;
+  model.num_layers = 3;
+  model.yoco_self_layers = 1;
+  model.attention.sliding_window = 3;
+  model.attention.qk_clip_threshold = 0.05;
+  project.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
+  expect_the_bits_of_one(2);
+}
+
 TEST_F(Together, has_the_bits_of_one_process_where_answers_are_counted) {
   project.config.model.vocab_size = 256;
   project.config.data = {.type = DataKind::mqar,

@@ -98,6 +98,8 @@ TEST(StepMemory, counts_what_every_variant_adds) {
       config.model.attention.sliding_window = 40;
       config.train.gradient_accumulation_steps = 2;
       expect_counted(config, variant.name + " qk_norm");
+      config.model.yoco_self_layers = 1;
+      expect_counted(config, variant.name + " yoco");
     }
   }
 }

@@ -10,7 +10,7 @@ Letters: B batch, T sequence, C d_model, H baseline query heads, d head_dim. Hea
 
 import itertools
 import math
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -301,21 +301,29 @@ def parameter_shapes(spec: ModelSpec) -> dict:
     return shapes
 
 
-def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor,
-              visible: Tensor) -> Tensor:
-    """[B, T, C] of the normed input x [B, T, C]."""
-
-    def heads(name, width):
-        y = x @ w(name).T
-        return y.reshape(*y.shape[:2], -1, width)
-
-    q, k = heads("q_proj.weight", spec.width), heads("k_proj.weight", spec.width)
-    v = heads("v_proj.weight", value_width(spec))
+def key_values(spec: ModelSpec, w: Callable[[str], Tensor], x: Tensor) -> tuple:
+    """Keys, after norm and rotation, and values: [B, T, heads, width]."""
+    k = split(x @ w("k_proj.weight").T, spec.width)
     if spec.qk_norm:
-        q = rms_norm(q, w("q_norm.weight"), spec.norm_eps)
         k = rms_norm(k, w("k_norm.weight"), spec.norm_eps)
     if spec.rope:
-        q, k = (rope(x, frequencies(spec), rope_length(spec)) for x in (q, k))
+        k = rope(k, frequencies(spec), rope_length(spec))
+    return k, split(x @ w("v_proj.weight").T, value_width(spec))
+
+
+def split(y: Tensor, width: int) -> Tensor:
+    return y.reshape(*y.shape[:2], -1, width)
+
+
+def attention(spec: ModelSpec, layer: int, w: Callable[[str], Tensor], x: Tensor,
+              visible: Tensor, shared: Optional[tuple] = None) -> Tensor:
+    """[B, T, C] of the normed input x [B, T, C]. Keys and values are those of x, or `shared`."""
+    q = split(x @ w("q_proj.weight").T, spec.width)
+    if spec.qk_norm:
+        q = rms_norm(q, w("q_norm.weight"), spec.norm_eps)
+    if spec.rope:
+        q = rope(q, frequencies(spec), rope_length(spec))
+    k, v = shared or key_values(spec, w, x)
     heads_read, rule = head_mapping(spec), spec.chosen("lambda_rule")
     denominator = spec.chosen("softmax_denominator")
     lam = LAMBDAS[rule](spec, layer, w, x, len(heads_read)) if rule else None

@@ -136,6 +136,15 @@ CASES = {
                                    "block_size": 32, "num_selected_blocks": 2,
                                    "block_selection": "separately"},
         batch_size=1, seq_len=130, d_model=8, num_heads=2, head_dim=4, vocab_size=9, d_ff=6),
+    "yoco_v1_qk_norm_packed": dict(
+        kind="diff_v1", attention={"lambda": "sigmoid", "qk_norm": True, "sliding_window": 4},
+        batch_size=1, seq_len=37, d_model=6, num_layers=3, num_heads=2, head_dim=4, vocab_size=7, d_ff=4,
+        norm_eps=1e-2, yoco_self_layers=1, data={"eos_token_id": 3}),
+    "yoco_v2_sink_gate_mqa": dict(
+        kind="diff_v2", attention={"softmax_denominator": "sink", "gate": "elementwise",
+                                   "sliding_window": 3},
+        batch_size=2, seq_len=13, d_model=6, num_layers=3, num_heads=2, num_kv_heads=1, head_dim=4,
+        vocab_size=7, d_ff=4, rope_theta=100.0, yoco_self_layers=2),
 }
 SEED = 2026
 

@@ -333,6 +333,18 @@ class Visibility(unittest.TestCase):
             self.assertTrue(torch.equal(oracle.logits(spec, weights, tokens[:, :7]),
                                         oracle.logits(wide, weights, tokens[:, :7])), kind)
 
+    def test_one_cross_decoder_layer_is_an_ordinary_one_with_the_shared_weights(self):
+        """The input norm of the ordinary layer is that of the shared keys and values too."""
+        for kind in PRESETS:
+            spec, weights, tokens = model(kind=kind, qk_norm=True, sliding_window=8, yoco_self_layers=1)
+            weights["model.layers.1.input_layernorm.weight"] = weights["model.shared_kv.norm.weight"]
+            plain = dataclasses.replace(spec, yoco_self_layers=0)
+            ordinary = {name: weights[name.replace("layers.1.self_attn", "shared_kv")]
+                        if name not in weights else weights[name]
+                        for name in oracle.parameter_shapes(plain)}
+            assert_same(oracle.logits(spec, weights, tokens),
+                        oracle.logits(plain, ordinary, tokens))
+
     def test_a_layer_with_a_window_sees_a_row_that_begins_there(self):
         """Scores depend on distances alone, so the row may be moved to the front."""
         for kind in PRESETS:

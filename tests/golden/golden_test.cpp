@@ -65,18 +65,17 @@ TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
 
 INSTANTIATE_TEST_SUITE_P(
     PyTorch, Golden,
-    testing::Values("softmax_mha", "softmax_gqa", "softmax_tied", "diff_v1_mha", "diff_v1_gqa",
-                    "diff_v2_mha", "diff_v2_gqa", "diff_v2_mqa", "softmax_2h_gqa", "softmax1_mha",
-                    "sink_gqa", "gated_mha", "gated_head_mqa", "v2_split_half_gqa", "v2_lambda_raw",
-                    "v2_lambda_none", "v1_no_subln", "v1_lambda_init_constant",
-                    "v1_lambda_sigmoid_gqa", "v2_sink_gqa", "v2_exponential_subln",
-                    "v2_qk_norm_no_rope", "v2_window_gqa", "v1_packed_gqa",
-                    "v1_sink_gate_qk_norm_packed_window", "softmax_window_packed",
-                    "v2_split_half_sink_packed", "softmax_softcaps_gqa", "v1_embedding_norm_z_loss",
-                    "v2_all_remedies_sink_packed", "v2_yarn_mqa", "v1_ntk", "softmax_linear",
-                    "moe_mixtral", "moe_qwen_v1", "moe_deepseek_v2", "softmax_blocks_gqa",
-                    "v1_blocks_separately", "v2_blocks_gqa_packed",
-                    "v2_split_half_sink_blocks_separately"),
+    testing::Values(
+        "softmax_mha", "softmax_gqa", "softmax_tied", "diff_v1_mha", "diff_v1_gqa", "diff_v2_mha",
+        "diff_v2_gqa", "diff_v2_mqa", "softmax_2h_gqa", "softmax1_mha", "sink_gqa", "gated_mha",
+        "gated_head_mqa", "v2_split_half_gqa", "v2_lambda_raw", "v2_lambda_none", "v1_no_subln",
+        "v1_lambda_init_constant", "v1_lambda_sigmoid_gqa", "v2_sink_gqa", "v2_exponential_subln",
+        "v2_qk_norm_no_rope", "v2_window_gqa", "v1_packed_gqa",
+        "v1_sink_gate_qk_norm_packed_window", "softmax_window_packed", "v2_split_half_sink_packed",
+        "softmax_softcaps_gqa", "v1_embedding_norm_z_loss", "v2_all_remedies_sink_packed",
+        "v2_yarn_mqa", "v1_ntk", "softmax_linear", "moe_mixtral", "moe_qwen_v1", "moe_deepseek_v2",
+        "softmax_blocks_gqa", "v1_blocks_separately", "v2_blocks_gqa_packed",
+        "v2_split_half_sink_blocks_separately", "yoco_v1_qk_norm_packed", "yoco_v2_sink_gate_mqa"),
     [](const auto& golden) { return std::string(golden.param); });
 
 }  // namespace

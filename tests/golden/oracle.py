@@ -27,6 +27,13 @@ def mlps(spec: ModelSpec) -> dict:
     return widths
 
 
+OF_KEYS_AND_VALUES = ("k_proj.weight", "v_proj.weight", "k_norm.weight")
+
+
+def in_cross_decoder(spec: ModelSpec, layer: int) -> bool:
+    return 0 < spec.yoco_self_layers <= layer
+
+
 def parameter_shapes(spec: ModelSpec) -> dict:
     """Name -> shape of every weight; matrices are [out, in]."""
     c = spec.d_model
@@ -37,7 +44,8 @@ def parameter_shapes(spec: ModelSpec) -> dict:
         layer = f"model.layers.{i}."
         shapes[layer + "input_layernorm.weight"] = (c,)
         shapes |= {f"{layer}self_attn.{name}": shape
-                   for name, shape in attention.parameter_shapes(spec).items()}
+                   for name, shape in attention.parameter_shapes(spec).items()
+                   if not (in_cross_decoder(spec, i) and name in OF_KEYS_AND_VALUES)}
         shapes[layer + "post_attention_layernorm.weight"] = (c,)
         for mlp, width in mlps(spec).items():
             shapes[f"{layer}{mlp}.gate_proj.weight"] = (width, c)
@@ -47,6 +55,11 @@ def parameter_shapes(spec: ModelSpec) -> dict:
             shapes[layer + "mlp.gate.weight"] = (spec.num_experts, c)
         if spec.router_bias_update_rate:
             shapes[layer + "mlp.gate.e_score_correction_bias"] = (spec.num_experts,)
+    if spec.yoco_self_layers:
+        shapes["model.shared_kv.norm.weight"] = (c,)
+        shapes |= {f"model.shared_kv.{name}": shape
+                   for name, shape in attention.parameter_shapes(spec).items()
+                   if name in OF_KEYS_AND_VALUES}
     shapes["model.norm.weight"] = (c,)
     if not spec.tie_word_embeddings:
         shapes["lm_head.weight"] = (spec.vocab_size, c)
@@ -97,7 +110,9 @@ def logits(spec: ModelSpec, weights: dict, tokens: Tensor) -> Tensor:
 def forward(spec: ModelSpec, weights: dict, tokens: Tensor):
     """The logits, and the losses of all routers."""
     router_loss = torch.zeros((), dtype=torch.float64)
-    visible = attention.visibility(tokens, spec.sliding_window, spec.eos_token_id)
+    windowed, whole = (attention.visibility(tokens, window, spec.eos_token_id)
+                       for window in (spec.sliding_window, 0))
+    shared = None
     x = weights["model.embed_tokens.weight"][tokens]
     if spec.embedding_norm:
         x = rms_norm(x, weights["model.embedding_norm.weight"], spec.norm_eps)
@@ -106,8 +121,13 @@ def forward(spec: ModelSpec, weights: dict, tokens: Tensor):
         def w(name, layer=f"model.layers.{i}."):
             return weights[layer + name]
 
+        if spec.yoco_self_layers and i == spec.yoco_self_layers:
+            normed = rms_norm(x, weights["model.shared_kv.norm.weight"], spec.norm_eps)
+            shared = attention.key_values(
+                spec, lambda name: weights["model.shared_kv." + name], normed)
         normed = rms_norm(x, w("input_layernorm.weight"), spec.norm_eps)
-        x = x + attention.attention(spec, i, lambda name: w("self_attn." + name), normed, visible)
+        x = x + attention.attention(spec, i, lambda name: w("self_attn." + name), normed,
+                                    whole if in_cross_decoder(spec, i) else windowed, shared)
         normed = rms_norm(x, w("post_attention_layernorm.weight"), spec.norm_eps)
         mlp = (lambda name: w("mlp." + name))
         if spec.num_experts:

@@ -294,7 +294,7 @@ class GoldenFiles(unittest.TestCase):
             ends = tokens[:, :-1] == spec.eos_token_id
             self.assertGreater(ends.sum(1).min(), 3, name)
             alone[name] = (ends[:, 1:] & ends[:, :-1]).sum().item()
-        self.assertEqual(len(alone), 5)
+        self.assertEqual(len(alone), 7)
         self.assertGreater(sum(count > 0 for count in alone.values()), 2)
 
     def test_soft_caps_bend_the_logits_of_their_cases(self):

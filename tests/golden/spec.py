@@ -23,8 +23,8 @@ ATTENTION_KEYS = {name: name for name in (
 ATTENTION_KEYS |= {"lambda": "lambda_rule", "qk_clip_threshold": None}
 MODEL_KEYS = {name: name for name in (
     "d_model", "num_layers", "num_heads", "num_kv_heads", "head_dim", "d_ff", "vocab_size", "rope",
-    "rope_theta", "norm_eps", "tie_word_embeddings", "embedding_norm", "z_loss_weight",
-    "final_logit_softcap")}
+    "rope_theta", "norm_eps", "tie_word_embeddings", "embedding_norm", "yoco_self_layers",
+    "z_loss_weight", "final_logit_softcap")}
 MODEL_KEYS |= {"max_seq_len": None, "match_params": None, "init": None}
 MOE_KEYS = {name: name for name in (
     "num_experts", "num_experts_per_tok", "num_shared_experts", "moe_intermediate_size",
@@ -93,6 +93,7 @@ class ModelSpec:
     norm_eps: float = 1e-5
     tie_word_embeddings: bool = False
     embedding_norm: bool = False
+    yoco_self_layers: int = 0
     z_loss_weight: float = 0.0
     final_logit_softcap: float = 0.0
     num_experts: int = 0  # 0: the dense MLP
@@ -122,6 +123,8 @@ class ModelSpec:
             raise ValueError(f"rope_scaling is {self.rope_scaling!r}; need one of {ROPE_SCALINGS}")
         if self.rope_scaling == "yarn" and not self.rope_original:
             raise ValueError("yarn needs the original length")
+        if self.yoco_self_layers >= self.num_layers:
+            raise ValueError("no layer is left to the cross-decoder")
         if self.lambda_init != "preset" and self.chosen("lambda_rule") != "exponential":
             raise ValueError("lambda_init needs the exponential lambda")
         if self.block_selection not in ("averaged", "separately"):

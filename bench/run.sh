@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-suites=(step attention kernels decode generate peers small bf16 long start)
+suites=(step attention kernels decode prefill generate peers small bf16 long start)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
 # rounds N: the default of a benchmark, unless BENCH_ROUNDS says otherwise
@@ -35,6 +35,7 @@ run() {
     decode)
       "$bin/bench_decode" configs/bench/d384.yaml --set model.match_params=true $(rounds 7)
       ;;
+    prefill) "$bin/bench_prefill" configs/bench/d384.yaml --seq 2048,8192 $(rounds 5) ;;
     generate)
       "$bin/bench_peers" generate configs/base/text_0.9m.yaml --kinds softmax,diff_v2 --tokens 200 \
         --set model.match_params=true --steps 1 --warmup 1 $(rounds 7)

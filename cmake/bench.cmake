@@ -1,6 +1,7 @@
 # The target benchmarks, in float, which nothing else needs: bench_kernels (Google Benchmark),
-# bench_attention (fused kernels, interleaved), bench_decode (generation token by token), bench_peers
-# (interleaved steps of processes) and bench_serve (the difftape process among those).
+# bench_attention (fused kernels, interleaved), bench_decode (generation token by token), bench_prefill
+# (reading a prompt), bench_peers (interleaved steps of processes) and bench_serve (the difftape
+# process among those).
 find_package(benchmark REQUIRED)
 
 get_target_property(flags difftape_kernel_f32 COMPILE_OPTIONS)
@@ -28,6 +29,7 @@ add_bench(kernels kernels.cpp attention_call.cpp)
 target_link_libraries(bench_kernels PRIVATE benchmark::benchmark)
 add_bench(attention attention.cpp attention_call.cpp)
 add_bench(decode decode.cpp attention_call.cpp)
+add_bench(prefill prefill.cpp)
 add_bench(serve serve.cpp attention_call.cpp)
 add_bench(peers peers.cpp candidates.cpp interleaved.cpp results_table.cpp)
 target_compile_definitions(bench_peers PRIVATE

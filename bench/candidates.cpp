@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "layers/cost.h"
-#include "train/app/analyze/plan.h"
+#include "train/app/plan.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/step.h"

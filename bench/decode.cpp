@@ -12,7 +12,7 @@
 #include "core/attention/decode.h"
 #include "core/error.h"
 #include "layers/language_model.h"
-#include "train/app/analyze/plan.h"
+#include "train/app/plan.h"
 #include "train/run/config/reader.h"
 #include "train/system/text_table.h"
 

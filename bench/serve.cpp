@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/platform.h"
-#include "train/app/analyze/plan.h"
+#include "train/app/plan.h"
 #include "train/run/config/reader.h"
 #include "train/run/inference/generate.h"
 #include "train/run/loop/step.h"

@@ -214,6 +214,6 @@ difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # In double: one model is trained, replayed and proven; many are compared by difftape alone.
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX
-  "/train/(study|app/analyze)/|/(study|report|runs|config|data)_command|/app/commands_f32\\.")
+  "/train/study/|/(study|report|runs|config|data)_command|/app/(plan|commands_f32)\\.")
 difftape_program(difftape-f64 f64 train/app/main.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)

@@ -2,23 +2,78 @@
 #include <fmt/ranges.h>
 
 #include <Eigen/Core>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "core/distributed.h"
 #include "core/gemm.h"
 #include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
+#include "core/random.h"
+#include "core/tensor.h"
 #include "train/app/commands.h"
-#include "train/app/measured_gemm.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/run_files.h"
 
 namespace difftape::app {
 namespace {
+
+/// A matmul of training size, measured on this machine.
+struct MeasuredGemm {
+  double flops = 0;  ///< per second, best of several rounds
+  double error = 0;  ///< root mean square error, relative to the root mean square of the result
+};
+
+MeasuredGemm measure_gemm(Precision precision) {
+  constexpr Index kRows = 2048, kCols = 384, kInner = 384, kChecked = 16;
+  Tensor a = Tensor::empty({kRows, kInner}), b = Tensor::empty({kCols, kInner}),
+         c = Tensor::empty({kRows, kCols});
+  fill_normal(a, RandomStream(1, "doctor a"), 1);
+  fill_normal(b, RandomStream(1, "doctor b"), 1);
+  MeasuredGemm measured;
+  for (int round = 0; round < 20; ++round) {
+    const auto started = std::chrono::steady_clock::now();
+    gemm(matrix(a), transpose(matrix(b)), c.data(), kCols, Accumulate::no, precision);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    measured.flops = std::max(measured.flops, 2.0 * kRows * kCols * kInner / seconds);
+  }
+  double squares = 0, sizes = 0;
+  for (Index i = 0; i < kChecked; ++i) {
+    for (Index j = 0; j < kCols; ++j) {
+      long double sum = 0;
+      for (Index k = 0; k < kInner; ++k)
+        sum += static_cast<long double>(a.row(i)[k]) * static_cast<long double>(b.row(j)[k]);
+      const auto exact = static_cast<double>(sum);
+      squares += std::pow(static_cast<double>(c.row(i)[j]) - exact, 2);
+      sizes += exact * exact;
+    }
+  }
+  measured.error = std::sqrt(squares / sizes);
+  return measured;
+}
+
+/// Returns the result of a matmul of training size whose sums are rounded.
+std::vector<real> product_bits(Engine engine) {
+  const EngineScope scope(engine);
+  constexpr Index kRows = 50, kCols = 100, kInner = 700;
+  Tensor a = Tensor::empty({kRows, kInner}), b = Tensor::empty({kInner, kCols}),
+         c = Tensor::empty({kRows, kCols});
+  fill_normal(a, RandomStream(1, "doctor a"), 1);
+  fill_normal(b, RandomStream(1, "doctor b"), 1);
+  gemm(matrix(a), matrix(b), c.data(), kCols, Accumulate::no);
+  return {c.values().begin(), c.values().end()};
+}
+
+/// Returns true if the fast GEMM gives the bits of the portable one.
+bool has_portable_bits() { return product_bits(Engine::fast) == product_bits(Engine::portable); }
 
 /// Returns the vector instruction sets of the processor that difftape can use.
 std::string vector_instructions() {

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,7 +13,7 @@
 #include "train/run/config/reader.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"
-#include "train/run/loop/overfit.h"
+#include "train/run/loop/step.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
 #include "train/run/records/progress.h"
@@ -80,37 +81,70 @@ void set_initial_weights(const TrainArguments& a, run::Config& config) {
 
 void print_step(Index step, Index steps, double loss) {
   if (step != 1 && step % run::plain_interval(steps) != 0) return;
-  fmt::print("step {:>4}  loss {:.4f}\n", step, system::shown(loss));
+  fmt::print("step {:>4}  loss {}\n", step, system::number(loss, "{:.4f}"));
   std::fflush(stdout);
 }
 
-/// Returns the result of --overfit in one line.
-std::string verdict(const run::Overfit& found, double target) {
-  if (found.reached) {
-    return fmt::format("learned: loss {:.4g} at step {}, below {}; {:.4f} before the first update",
-                       found.lowest, found.step, target, found.first);
+constexpr Index kOverfitSteps = 300;  // of --overfit by default
+constexpr double kLearned = 0.01;     // loss, nats per token
+
+/// Returns a configuration that trains on one sequence: AdamW without decay, and a learning rate
+/// that falls linearly to 0 after a tenth of the steps.
+run::Config learning_by_heart(run::Config config, Index steps) {
+  config.data.batch_size = 1;
+  config.train.gradient_accumulation_steps = 1;
+  config.train.init_from.clear();
+  config.train.steps = steps;
+  config.optim = {.lr = 3e-3,
+                  .min_lr = 0,
+                  .schedule = ScheduleKind::linear,
+                  .warmup_steps = steps / 10,
+                  .weight_decay = 0};
+  config.log.diagnostics_interval = 0;
+  return config;
+}
+
+/// Trains on the first sequence until the loss is below kLearned, which every correct model reaches.
+/// Returns the result in one line, and true if the loss was reached.
+std::pair<std::string, bool> overfit(const run::Config& config) {
+  const Index steps = config.train.steps;
+  const auto data = make_dataset(config.data, config.model, config.run.seed);
+  run::TrainState state(config, std::make_unique<run::FixedBatches>(
+                                    std::vector{data->train_batch(0, 0)}, data->vocab_size()));
+  double first = 0, lowest = 0;
+  while (state.step < steps) {
+    const run::Step step = train_step(state);
+    if (step.step == 1) first = lowest = step.loss;
+    lowest = std::min(lowest, step.loss);
+    print_step(step.step, steps, step.loss);
+    if (step.loss < kLearned) {
+      return {
+          fmt::format("learned: loss {:.4g} at step {}, below {}; {:.4f} before the first update",
+                      lowest, step.step, kLearned, first),
+          true};
+    }
+    if (step.diverged) {
+      return {fmt::format("NOT LEARNED: diverged at step {}, {} is not finite", step.step,
+                          step.diverged->quantity),
+              false};
+    }
   }
-  if (found.diverged) {
-    return fmt::format("NOT LEARNED: diverged at step {}, {} is not finite", found.step,
-                       found.diverged->quantity);
-  }
-  return fmt::format(
-      "NOT LEARNED: loss {:.4g} at best in {} steps, not below {}; {:.4f} before the first update",
-      found.lowest, found.step, target, found.first);
+  return {fmt::format("NOT LEARNED: loss {:.4g} at best in {} steps, not below {}; {:.4f} before "
+                      "the first update",
+                      lowest, steps, kLearned, first),
+          false};
 }
 
 system::Exit overfit_as_told(const TrainArguments& a) {
   throw_if<UsageError>(
       !a.out.empty() || !a.resume.empty() || a.inits_from || !a.fork_from.empty() || a.profile,
       "--overfit writes no run and allows no other option than --set; remove the others");
-  run::OverfitRequest request;
-  request.steps = a.overfit_steps;
-  throw_if<UsageError>(request.steps < 1, "--overfit: the number of steps must be at least 1");
+  throw_if<UsageError>(a.overfit_steps < 1,
+                       "--overfit: the number of steps must be at least 1");
   const run::Config config = run::load_config(a.config, a.overrides).config;
-  const run::Overfit found = run::overfit(
-      config, request, [&](Index step, double loss) { print_step(step, request.steps, loss); });
-  fmt::print("{}\n", verdict(found, request.target));
-  return found.reached ? system::Exit::ok : system::Exit::check_failed;
+  const auto [found, learned] = overfit(learning_by_heart(config, a.overfit_steps));
+  fmt::print("{}\n", found);
+  return learned ? system::Exit::ok : system::Exit::check_failed;
 }
 
 system::Exit train_as_told(const TrainArguments& a, const Context& context) {
@@ -165,7 +199,7 @@ void train_command(CLI::App& program, Context& context) {
                    "Also write trace.json and profile.txt, a time profile of ten steps");
   const CLI::Option* overfit =
       command
-          .add_flag(fmt::format("--overfit{{{}}}", run::OverfitRequest{}.steps), a->overfit_steps,
+          .add_flag(fmt::format("--overfit{{{}}}", kOverfitSteps), a->overfit_steps,
                     "Sanity check: overfit a single sequence with AdamW in STEPS steps; exit code "
                     "1 if the model does not learn it")
           ->check(refuse_no_index);
@@ -191,9 +225,9 @@ void write_grads_of(const GradsArguments& arguments) {
   const run::LossAndLogits result = forward_backward(
       *named.model, batch, named.config.data.eos_token_id, precision_of(named.config));
   write_grads(arguments.out, named, batch, result);
-  fmt::print("loss {:.9g} nats per token, {} gradients: {}\n",
-             system::shown(static_cast<double>(result.loss)), named.model->parameters().size(),
-             arguments.out);
+  fmt::print("loss {} nats per token, {} gradients: {}\n",
+             system::number(static_cast<double>(result.loss), "{:.9g}"),
+             named.model->parameters().size(), arguments.out);
 }
 
 }  // namespace

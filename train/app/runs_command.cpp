@@ -13,6 +13,7 @@
 #include "train/study/compare/collection.h"
 #include "train/study/compare/run_record.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -101,7 +102,8 @@ void print_metrics(const run::MetricsDifference& found, bool all) {
   std::set<std::string> seen;
   for (const auto& [name, step, a, b] : found.metrics) {
     if (!seen.insert(run::family_of(name)).second && !all) continue;
-    table.rows.push_back({std::to_string(step), name, run::number_text(a), run::number_text(b)});
+    table.rows.push_back(
+        {std::to_string(step), name, system::json_number(a), system::json_number(b)});
   }
   if (!table.rows.empty()) fmt::print("{}", to_text(table));
   if (const std::size_t more = found.metrics.size() - table.rows.size(); more > 0)

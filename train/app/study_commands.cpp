@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/distributed.h"
-#include "train/app/analyze/plan.h"
 #include "train/app/commands.h"
+#include "train/app/plan.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/verdicts.h"
 #include "train/study/sweep/sweep.h"

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <system_error>
@@ -16,6 +18,7 @@ namespace difftape::system {
 struct StoredBytes::Mapping {
   explicit Mapping(const std::filesystem::path& file) : path(file), descriptor(file, O_RDONLY) {
     if (!descriptor.is_open() || fstat(descriptor.number(), &facts) != 0) throw cannot_read(errno);
+    if (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) throw cannot_read(ENOTSUP);
   }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
@@ -28,6 +31,19 @@ struct StoredBytes::Mapping {
   MissingInput cannot_read(int reason) const {
     return MissingInput(
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(reason)));
+  }
+
+  std::string contents() const {
+    std::string bytes(size(), '\0');
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t count = pread(descriptor.number(), bytes.data() + done, bytes.size() - done,
+                                  static_cast<off_t>(done));
+      if (count < 0 && errno != EINTR) throw cannot_read(errno);
+      if (count == 0) break;  // it became shorter
+      done += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+    }
+    require_unchanged();
+    return bytes;
   }
 
   void map() {
@@ -69,8 +85,7 @@ StoredBytes::StoredBytes(const std::filesystem::path& path, std::size_t in_memor
   if (size_ > in_memory) {
     mapping_->map();
   } else {
-    bytes_ = read_text(path);
-    mapping_->require_unchanged();
+    bytes_ = mapping_->contents();
     mapping_.reset();
   }
 }

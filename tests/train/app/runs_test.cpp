@@ -8,6 +8,7 @@
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::app {
 namespace {
@@ -163,7 +164,7 @@ TEST_F(DiffCommand, shows_differing_keys_metrics_and_first_steps) {
                                  HasSubstr("logged only in B: act/kurtosis/... "),
                                  Not(HasSubstr("tokens_per_sec"))));
   const auto logged = [&](const char* run) {
-    return run::number_text(
+    return system::json_number(
         run::read_metrics(dir / (std::string(run) + "/metrics.jsonl")).columns["train/loss"][0]);
   };
   ASSERT_NE(logged("a"), logged("b"));

@@ -248,14 +248,5 @@ TEST(FreeMemoryOfThisMachine, is_known) {
   EXPECT_GT(free_memory().value(), 1000000u);
 }
 
-TEST(DescribeBytes, has_two_digits_or_three) {
-  EXPECT_EQ(describe_bytes(0), "0 B");
-  EXPECT_EQ(describe_bytes(999), "999 B");
-  EXPECT_EQ(describe_bytes(1000), "1.0 kB");
-  EXPECT_EQ(describe_bytes(37.4e6), "37 MB");
-  EXPECT_EQ(describe_bytes(881e9), "881 GB");
-  EXPECT_EQ(describe_bytes(999.6e9), "1.0 TB");
-}
-
 }  // namespace
 }  // namespace difftape::system

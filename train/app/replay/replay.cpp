@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
-#include "train/run/records/metrics_difference.h"
 #include "train/run/records/spike_records.h"
 #include "train/system/number.h"
 #include "train/system/text_table.h"
@@ -25,7 +24,7 @@ double RecordedRun::logged(const char* metric, Index step) const {
   throw_if<DataError>(row == metrics.step.end() || *row != static_cast<double>(step) ||
                           column == metrics.columns.end(),
                       "{}: has no {} of step {}, but must have every step of the run",
-                      (dir / "metrics.jsonl").string(), metric, step);
+                      metrics_file().string(), metric, step);
   return column->second[row - metrics.step.begin()];
 }
 
@@ -35,10 +34,20 @@ RecordedRun open_recorded(const fs::path& dir) {
       dir, run.env.value(nlohmann::ordered_json::json_pointer("/build/precision"), kRealName),
       "replay");
   run.rule = spike_rule_of(run.config.log);
-  run.metrics = run::read_metrics(dir / "metrics.jsonl");
+  run.metrics = run::read_metrics(run.metrics_file());
   throw_if<DataError>(run.metrics.step.empty(), "{}: no step is logged yet; train the run first",
-                      (dir / "metrics.jsonl").string());
+                      run.metrics_file().string());
   return run;
+}
+
+std::optional<run::DifferentMetric> mismatch(const RecordedRun& run, Index step, double loss,
+                                             double grad_norm) {
+  for (const auto& [name, now] : {std::pair(run::metric("train/loss"), loss),
+                                  std::pair(run::metric("optim/grad_norm"), grad_norm)}) {
+    const double was = run.logged(name, step);
+    if (!run::same_bits(was, now)) return run::DifferentMetric{name, step, was, now};
+  }
+  return std::nullopt;
 }
 
 Index worst_spike(const RecordedRun& run) {
@@ -53,13 +62,13 @@ Index worst_spike(const RecordedRun& run) {
 
 RestoredState restore_to_step(const RecordedRun& run, Index steps) {
   RestoredState restored{std::make_unique<run::TrainState>(run.config), "the initial weights"};
-  for (const auto& [step, file] : run::checkpoints_in(run.dir / "checkpoints")) {
+  for (const auto& [step, file] : run::checkpoints_in(run.checkpoints())) {
     if (step == 0 || step > steps) continue;
     restored.state->restore(file);
     restored.origin = fs::relative(file, run.dir).string();
     return restored;
   }
-  run::restore_start(*restored.state, run.dir);
+  run::restore_start(*restored.state, run);
   return restored;
 }
 
@@ -89,16 +98,6 @@ ReplayTrial evaluate(run::TrainState& state, Index batch, const Detectors& detec
   result.loss_verdict = detectors.loss.judge(result.loss);
   result.grad_verdict = detectors.grad.judge(result.grad_norm);
   return result;
-}
-
-std::optional<Mismatch> mismatch(const RecordedRun& run, Index step, double loss, double grad) {
-  const double logged_loss = run.logged(run::metric("train/loss"), step);
-  const double logged_grad = run.logged(run::metric("optim/grad_norm"), step);
-  if (!run::same_bits(loss, logged_loss))
-    return Mismatch{step, run::metric("train/loss"), logged_loss, loss};
-  if (!run::same_bits(grad, logged_grad))
-    return Mismatch{step, run::metric("optim/grad_norm"), logged_grad, grad};
-  return std::nullopt;
 }
 
 /// Returns the steps at `offsets` from `step`, within [1, last], ascending.
@@ -223,9 +222,8 @@ system::Table table_of(const SpikeReplay& replay) {
                       {}};
   for (const ReplayTrial& e : replay.trials) {
     table.rows.push_back({fmt::format("{}", e.state), fmt::format("{}", e.batch),
-                          fmt::format("{:.4f}", system::shown(e.loss)),
-                          deviations(e.loss, e.loss_verdict),
-                          fmt::format("{:.4g}", system::shown(e.grad_norm)),
+                          system::number(e.loss, "{:.4f}"), deviations(e.loss, e.loss_verdict),
+                          system::number(e.grad_norm, "{:.4g}"),
                           deviations(e.grad_norm, e.grad_verdict), spikes_of(e)});
   }
   return table;
@@ -251,11 +249,11 @@ std::string to_text(const SpikeReplay& replay) {
   text += fmt::format(", {} step{} bitwise repeated\n", replay.retrained,
                       replay.retrained == 1 ? "" : "s");
   if (replay.mismatch) {
-    const Mismatch& m = *replay.mismatch;
+    const run::DifferentMetric& m = *replay.mismatch;
     return text + fmt::format(
                       "not identical: {} of step {} is {}, but metrics.jsonl has {}; use the "
                       "build and processor of the run\n",
-                      m.quantity, m.step, m.now, m.logged);
+                      m.name, m.step, m.b, m.a);
   }
   return text + to_text(table_of(replay)) +
          "deviations refer to the window before the step, by the rule " + replay.rule + "\n" +
@@ -326,8 +324,7 @@ CrashReplay replay_crash(const fs::path& path) {
 std::string to_text(const CrashReplay& replay) {
   system::Table table{{{"", "", true}, {"", "recorded"}, {"", "now"}, {"", "bits", true}}, {}};
   for (const Repeated& n : replay.numbers) {
-    table.rows.push_back({n.name, fmt::format("{}", system::shown(n.recorded)),
-                          fmt::format("{}", system::shown(n.now)),
+    table.rows.push_back({n.name, system::number(n.recorded, "{}"), system::number(n.now, "{}"),
                           run::same_bits(n.recorded, n.now) ? "equal" : "DIFFERENT"});
   }
   const run::Divergence& recorded = replay.recorded;

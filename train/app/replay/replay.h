@@ -11,6 +11,7 @@
 #include "train/run/loop/crash_dump.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
+#include "train/run/records/metrics_difference.h"
 #include "train/run/records/run_files.h"
 #include "train/stats/spikes.h"
 
@@ -28,6 +29,10 @@ struct RecordedRun : run::RunDir {
 /// Opens a run. Throws what run::open_run and read_metrics throw, and DataError if no step is
 /// logged or the run has the other precision.
 RecordedRun open_recorded(const std::filesystem::path& dir);
+
+/// Returns the loss or gradient norm of a step if the run logged other bits than computed now.
+std::optional<run::DifferentMetric> mismatch(const RecordedRun& run, Index step, double loss,
+                                             double grad_norm);
 
 /// Returns the first step of the largest spike event; a non-finite value counts as the largest.
 /// Throws UsageError if the run has no spike.
@@ -69,21 +74,14 @@ constexpr auto names_of(Cause) {
                                       {"inconclusive", inconclusive}});
 }
 
-/// The first difference between the repetition and the run.
-struct Mismatch {
-  Index step = 0;
-  std::string quantity;
-  double logged = 0, now = 0;
-};
-
 struct SpikeReplay {
   std::filesystem::path dir;
   std::string rule;  ///< name of the spike rule
   Index step = 0;
-  std::string origin;                ///< where retraining started
-  Index retrained = 0;               ///< steps retrained with the logged loss and gradient norm
-  std::optional<Mismatch> mismatch;  ///< if set, the replay stopped there
-  std::vector<ReplayTrial> trials;   ///< the step itself first, then by state and batch
+  std::string origin;   ///< where retraining started
+  Index retrained = 0;  ///< steps retrained with the logged loss and gradient norm
+  std::optional<run::DifferentMetric> mismatch;  ///< if set, the replay stopped there
+  std::vector<ReplayTrial> trials;  ///< the step itself first, then by state and batch
   /// Number of trials, and of spikes among them in a quantity that spikes at the step: other
   /// batches on its state, and its batch on earlier states. Later states have seen the batch.
   Index other_batches = 0, other_batches_spike = 0;

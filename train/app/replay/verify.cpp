@@ -15,6 +15,7 @@
 #include "train/run/loop/step.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics_difference.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -88,14 +89,15 @@ std::optional<Difference> tensor_difference(const fs::path& file, const run::Tra
   return found;
 }
 
+Difference difference_of(const run::DifferentMetric& metric) {
+  return {metric.step, metric.name, system::json_number(metric.a), system::json_number(metric.b)};
+}
+
 /// Returns the first metric of the retrained steps that differs from the recorded one.
 std::optional<Difference> metric_difference(const MetricsTable& recorded, const MetricsTable& now) {
   const auto found = difference(recorded, now);
   std::vector<Difference> all;
-  if (!found.metrics.empty()) {
-    const run::DifferentMetric& first = found.metrics.front();
-    all.push_back({first.step, first.name, run::number_text(first.a), run::number_text(first.b)});
-  }
+  if (!found.metrics.empty()) all.push_back(difference_of(found.metrics.front()));
   const auto add_names = [&](const std::vector<std::string>& names, const MetricsTable& of,
                              const char* was, const char* is) {
     for (const std::string& name : names) {
@@ -112,21 +114,6 @@ std::optional<Difference> metric_difference(const MetricsTable& recorded, const 
   return first == all.end() ? std::nullopt : std::optional(*first);
 }
 
-/// Returns the first difference of loss, gradient norm or checkpoint at a step.
-std::optional<Difference> step_difference(const Recorded& recorded, const run::TrainState& state,
-                                          const run::Step& step) {
-  if (const auto file = recorded.checkpoints.find(step.step); file != recorded.checkpoints.end()) {
-    if (auto found = tensor_difference(file->second, state)) return found;
-  }
-  for (const auto& [name, now] : {std::pair(run::metric("train/loss"), step.loss),
-                                  std::pair(run::metric("optim/grad_norm"), step.norms.global)}) {
-    const double was = recorded.run.logged(name, step.step);
-    if (!run::same_bits(was, now))
-      return Difference{step.step, name, run::number_text(was), run::number_text(now)};
-  }
-  return std::nullopt;
-}
-
 VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin) {
   const RestoredState restored = restore_to_step(recorded.run, from);
   run::TrainState& state = *restored.state;
@@ -140,7 +127,10 @@ VerifyPass train_again(const Recorded& recorded, Index from, std::string& origin
     const run::Step step = take_logged_step(state);
     pass.steps += 1;
     append(now, step.step, metrics_of(state, step));
-    pass.difference = step_difference(recorded, state, step);
+    if (const auto file = recorded.checkpoints.find(step.step); file != recorded.checkpoints.end())
+      pass.difference = tensor_difference(file->second, state);
+    const auto other = mismatch(recorded.run, step.step, step.loss, step.norms.global);
+    if (other && !pass.difference) pass.difference = difference_of(*other);
     diverged = step.diverged.has_value();
   }
   if (const auto found = metric_difference(recorded.metrics, now);
@@ -187,7 +177,7 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
   }
   Recorded recorded{std::move(run), {}, {}};
   Index begin = 0;
-  for (const auto& [step, file] : run::checkpoints_in(dir / "checkpoints")) {
+  for (const auto& [step, file] : run::checkpoints_in(recorded.run.checkpoints())) {
     if (step <= request.from) begin = std::max(begin, step);
     if (step > request.from && step <= last) recorded.checkpoints.emplace(step, file);
   }

@@ -214,12 +214,4 @@ std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& k
   return std::nullopt;
 }
 
-std::string exact_number(double value) {
-  std::string text = fmt::format("{}", value);
-  const auto exponent = text.find('e');
-  if (exponent != std::string::npos && text.find('.') == std::string::npos)
-    text.insert(exponent, ".0");
-  return text;
-}
-
 }  // namespace difftape::run

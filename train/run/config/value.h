@@ -71,7 +71,4 @@ struct ValueSpec {
 std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
                                       const ValueSpec& spec, ConfigErrors& errors);
 
-/// A number as YAML that every reader takes for a float and that reads back exactly: "1.0e-05".
-std::string exact_number(double value);
-
 }  // namespace difftape::run

@@ -1,5 +1,6 @@
 #include "train/run/config/writer.h"
 
+#include <fmt/format.h>
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 #include <yaml-cpp/node/convert.h>
@@ -10,6 +11,7 @@
 
 #include "train/run/config/sweep_settings.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 namespace {
@@ -25,7 +27,7 @@ void emit(YAML::Emitter& out, const std::string& text) {
 }
 void emit(YAML::Emitter& out, bool value) { out << value; }
 void emit(YAML::Emitter& out, Index value) { out << value; }
-void emit(YAML::Emitter& out, double value) { out << exact_number(value); }
+void emit(YAML::Emitter& out, double value) { out << system::yaml_number(value); }
 template <class T>
 void emit(YAML::Emitter& out, const std::vector<T>& values) {
   out << YAML::Flow << YAML::BeginSeq;
@@ -98,14 +100,24 @@ FlatConfig flat_config(const Config& config, unsigned flags) {
   return flat;
 }
 
-std::vector<KeyDifference> differences(const Config& a, const Config& b, unsigned flags) {
-  const FlatConfig of_a = flat_config(a, flags), of_b = flat_config(b, flags);
+std::vector<KeyDifference> differences(const FlatConfig& a, const FlatConfig& b) {
   std::vector<KeyDifference> found;
-  for (size_t i = 0; i < of_a.size(); ++i) {
-    const auto& [key, value] = of_a[i];
-    if (value != of_b[i].second) found.push_back({key, value, of_b[i].second});
+  for (const auto& [key, value] : a) {
+    const auto other = std::ranges::find(b, key, &FlatConfig::value_type::first);
+    if (other != b.end() && other->second != value) found.push_back({key, value, other->second});
   }
   return found;
+}
+
+std::vector<KeyDifference> differences(const Config& a, const Config& b, unsigned flags) {
+  return differences(flat_config(a, flags), flat_config(b, flags));
+}
+
+std::string in_words(const std::vector<KeyDifference>& differences, const char* where) {
+  std::string text;
+  for (const auto& [key, a, b] : differences)
+    text += fmt::format("{}{} is {}{}, not {}", text.empty() ? "" : "; ", key, a, where, b);
+  return text;
 }
 
 nlohmann::ordered_json json_of(const ConfigValue& value) {

@@ -32,8 +32,13 @@ struct KeyDifference {
   std::string key, a, b;
 };
 
+/// The keys of both to which they give different values, in the order of `a`.
+std::vector<KeyDifference> differences(const FlatConfig& a, const FlatConfig& b);
 /// The keys of flat_config in which two configurations differ.
 std::vector<KeyDifference> differences(const Config& a, const Config& b, unsigned flags = kAllKeys);
+
+/// "optim.lr is 0.001, not 0.002; ..."; `where` stands behind the first values.
+std::string in_words(const std::vector<KeyDifference>& differences, const char* where = "");
 
 /// The same as nested JSON, with a newline at the end.
 std::string to_json(const Config& config);

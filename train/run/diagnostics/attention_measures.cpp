@@ -1,6 +1,7 @@
 #include "train/run/diagnostics/attention_measures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -9,6 +10,7 @@
 #include "core/bf16.h"
 #include "core/parallel.h"
 #include "core/real.h"
+#include "train/run/records/metric_registry.h"
 #include "train/stats/descriptive.h"
 
 namespace difftape::run {
@@ -31,12 +33,18 @@ std::vector<double> context_rms(const AttentionView& view) {
   return rms;
 }
 
+/// Whether the RMS of a context is in the interval that holds for uncorrelated values of RMS 1 (Ye
+/// et al. 2026): [1/sqrt(n), 1) for the softmax of a query that sees n keys; (0, 1) with a sink,
+/// softmax1 or a gate; (0, sqrt 2) for two maps. The last is V2's, and V1's too: it is
+/// (0, sqrt(1 + lambda^2)) with lambda 1, which V1 seldom passes; a lambda above it, which only V1
+/// and the raw rule allow, is what the share outside is to show.
 bool within_bounds(const AttentionView& view, double rms, Index keys) {
   if (view.mapping.maps == 2) return rms > 0 && rms < std::numbers::sqrt2;
   if (view.gated || view.sinks.allocated()) return rms > 0 && rms < 1;
   return rms >= 1 / std::sqrt(static_cast<double>(keys)) && rms < 1;
 }
 
+/// Queries that see one key are left out: their interval is empty.
 double share_outside(const AttentionView& view, std::span<const double> rms) {
   const Index heads = heads_of(view), batch = view.q.shape()[0], seq = view.q.shape()[1];
   Index outside = 0, counted = 0;
@@ -67,6 +75,20 @@ std::vector<double> lambdas(const AttentionView& view) {
 std::span<const double> of_head(const std::vector<double>& values, size_t head, size_t heads) {
   const size_t tokens = values.size() / heads;
   return std::span(values).subspan(head * tokens, tokens);
+}
+
+/// Of one output head, over all sequences and tokens.
+struct HeadMeasures {
+  double context_rms = 0, first_token = 0, entropy = 0, logit_max = 0, lambda = 0;
+  std::array<double, 2> map_first_token{}, map_logit_max{};  ///< of each softmax map
+};
+
+/// f of each head, which may be a member.
+template <class F>
+std::vector<double> of_heads(const std::vector<HeadMeasures>& heads, F f) {
+  std::vector<double> values;
+  for (const HeadMeasures& head : heads) values.push_back(std::invoke(f, head));
+  return values;
 }
 
 /// Pearson's correlation over the tokens of a head, mean over heads.
@@ -201,42 +223,67 @@ double rounding_error(const AttentionView& view) {
   return std::sqrt((a - b).square().sum() / a.square().sum());
 }
 
-AttentionMeasures measure_attention(const AttentionView& view,
-                                    std::span<const RetrievalTarget> queries) {
-  AttentionMeasures measures;
-  measures.maps = view.mapping.maps;
+AttentionMeasures measure_attention(const AttentionView& view) {
+  using Head = HeadMeasures;
+  const bool two_maps = view.mapping.maps == 2;
   const auto heads = static_cast<size_t>(heads_of(view));
   const auto batch = static_cast<size_t>(view.q.shape()[0]);
   const MapScan scan = scan_maps(view);
-  measures.logits = scan.logits;
-  measures.first_maps = scan.first_maps;
   const std::vector<double> rms = context_rms(view);
-  if (measures.maps == 2) measures.lambdas = lambdas(view);
-  const std::vector<double>& lambda = measures.lambdas;
+  AttentionMeasures found{{}, two_maps ? lambdas(view) : std::vector<double>(), scan.first_maps};
+  std::vector<HeadMeasures> all;
   for (size_t i = 0; i < heads; ++i) {
-    HeadMeasures head = head_of(view, std::span(scan.sums).subspan(i * batch, batch));
+    HeadMeasures& head =
+        all.emplace_back(head_of(view, std::span(scan.sums).subspan(i * batch, batch)));
     head.context_rms = spread_of(of_head(rms, i, heads)).mean;
-    if (!lambda.empty()) head.lambda = spread_of(of_head(lambda, i, heads)).mean;
-    measures.heads.push_back(head);
+    if (two_maps) head.lambda = spread_of(of_head(found.lambdas, i, heads)).mean;
   }
-  measures.context_rms = spread_of(rms);
-  measures.context_outside = share_outside(view, rms);
-  measures.lambda = spread_of(lambda);
-  if (view.lambda.allocated() && view.lambda.size() > 1)
-    measures.lambda_rms_correlation = mean_correlation(lambda, rms, heads);
-  measures.sparsity = sum_over(scan.sums, &MapSums::sparse) / sum_over(scan.sums, &MapSums::pairs);
-  measures.output_cosine = smallest_output_cosine(view.mapping, view.output_weight);
-  measures.to_answer = answer_attention(view, queries);
-  using Head = HeadMeasures;
-  measures.first_token = mean_over(measures.heads, &Head::first_token);
-  measures.entropy = mean_over(measures.heads, &Head::entropy);
-  measures.sink_rate =
-      mean_over(measures.heads, [](const Head& h) { return is_sink(h.first_token); });
-  for (size_t map = 0; map < 2; ++map) {
-    measures.map_sink_rate[map] =
-        mean_over(measures.heads, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
-  }
-  return measures;
+  const auto add = [&](const char* name, MetricValue value) {
+    found.metrics.emplace_back(name, std::move(value));
+  };
+  const Spread context = spread_of(rms);
+  add(metric("attn/context_rms"), context.mean);
+  add(metric("attn/context_rms_min"), context.min);
+  add(metric("attn/context_rms_max"), context.max);
+  add(metric("attn/context_rms_outside"), share_outside(view, rms));
+  add(metric("attn/sink_rate"),
+      mean_over(all, [](const Head& h) { return is_sink(h.first_token); }));
+  add(metric("attn/first_token_mass"), mean_over(all, &Head::first_token));
+  add(metric("attn/entropy"), mean_over(all, &Head::entropy));
+  add(metric("attn/sparsity"),
+      sum_over(scan.sums, &MapSums::sparse) / sum_over(scan.sums, &MapSums::pairs));
+  if (const auto cosine = smallest_output_cosine(view.mapping, view.output_weight))
+    add(metric("attn/output_cosine"), *cosine);
+  add(metric("attn/logit_max"), scan.logits.top1);
+  add(metric("attn/logit_median"), scan.logits.median);
+  add(metric("attn/logit_topk"), list_of(scan.logits));
+  add(metric("attn/head/context_rms"), of_heads(all, &Head::context_rms));
+  add(metric("attn/head/first_token_mass"), of_heads(all, &Head::first_token));
+  add(metric("attn/head/entropy"), of_heads(all, &Head::entropy));
+  add(metric("attn/head/logit_max"), of_heads(all, &Head::logit_max));
+  if (!two_maps) return found;
+  const Spread lambda = spread_of(found.lambdas);
+  add(metric("attn/lambda"), lambda.mean);
+  add(metric("attn/lambda_std"), lambda.std);
+  add(metric("attn/lambda_min"), lambda.min);
+  add(metric("attn/lambda_max"), lambda.max);
+  if (view.lambda.size() > 1)
+    add(metric("attn/lambda_rms_correlation"), mean_correlation(found.lambdas, rms, heads));
+  add(metric("attn/head/lambda"), of_heads(all, &Head::lambda));
+  const auto of_maps = [&](const std::array<const char*, 2>& names, auto&& value) {
+    for (size_t map = 0; map < 2; ++map) add(names[map], value(map));
+  };
+  of_maps({metric("attn/map1/sink_rate"), metric("attn/map2/sink_rate")}, [&](size_t map) {
+    return mean_over(all, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
+  });
+  of_maps({metric("attn/map1/first_token_mass"), metric("attn/map2/first_token_mass")},
+          [&](size_t map) {
+            return of_heads(all, [map](const Head& h) { return h.map_first_token[map]; });
+          });
+  of_maps({metric("attn/map1/logit_max"), metric("attn/map2/logit_max")}, [&](size_t map) {
+    return of_heads(all, [map](const Head& h) { return h.map_logit_max[map]; });
+  });
+  return found;
 }
 
 }  // namespace difftape::run

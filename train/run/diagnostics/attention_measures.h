@@ -3,13 +3,13 @@
 // its softmax map, or with two maps |A1 - lambda A2| with rows that add up to 1; what a sink took
 // belongs to no key.
 
-#include <array>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "train/run/data/dataset.h"
 #include "train/run/diagnostics/map_scan.h"
+#include "train/run/records/metrics.h"
 
 namespace difftape::run {
 
@@ -33,43 +33,11 @@ struct AnswerAttention {
 AnswerAttention answer_attention(const AttentionView& view,
                                  std::span<const RetrievalTarget> queries);
 
-/// Of one output head, over all sequences and tokens.
-struct HeadMeasures {
-  double context_rms = 0;  ///< mean of RMS(c) = sqrt(|c|^2 / width)
-  double first_token = 0;  ///< mean share of the map on token 1, on kSinkTokens tokens
-  double entropy = 0;      ///< mean entropy of a row of the map in nats
-  double logit_max = 0;    ///< largest |logit| of the maps
-  double lambda = 0;       ///< mean
-  std::array<double, 2> map_first_token{}, map_logit_max{};  ///< of each softmax map
-};
-
-/// Of one layer, over heads, sequences and tokens. Logits are q k^T / sqrt(D) of the pairs a query
-/// sees, those of both maps pooled.
+/// What was measured of one layer. The registry of metrics says what each number is.
 struct AttentionMeasures {
-  Index maps = 1;
-  Spread context_rms{};
-  /// Share of tokens and heads whose RMS is not in the interval that holds for uncorrelated values
-  /// of RMS 1 (Ye et al. 2026): [1/sqrt(n), 1) for the softmax of a query that sees n keys; (0, 1)
-  /// with a sink, softmax1 or a gate; (0, sqrt 2) for two maps. The last is V2's, and V1's too:
-  /// it is (0, sqrt(1 + lambda^2)) with lambda 1, which V1 seldom passes; a lambda above it, which
-  /// only V1 and the raw rule allow, is what the share is to show. Queries that see one key are
-  /// left out: their interval is empty.
-  double context_outside = 0;
-  double sink_rate = 0;    ///< share of heads that are sinks
-  double first_token = 0;  ///< mean over heads
-  double entropy = 0;      ///< mean over heads
-  double sparsity = 0;     ///< share of pairs of query and key below kSparseWeight in the map
-  std::array<double, 2> map_sink_rate{};
-  TopValues logits{};
+  Metrics metrics;  ///< by name, without the layer, in the order in which they are logged
   /// Of each output head and token, (output heads, B T); only with two maps.
   std::vector<double> lambdas;
-  Spread lambda{};  ///< of these
-  /// Pearson's correlation of lambda and context RMS over the tokens of a head, mean over heads;
-  /// nothing if lambda is one number.
-  std::optional<double> lambda_rms_correlation;
-  std::optional<double> output_cosine;  ///< smallest_output_cosine
-  AnswerAttention to_answer{};          ///< NaN without queries
-  std::vector<HeadMeasures> heads;
   /// (output heads, S, T, T), the maps of the first sequence's first kSinkTokens tokens: S = 1, or
   /// 3 with two maps: A1, A2 and the map of the head.
   Tensor first_maps;
@@ -84,9 +52,8 @@ std::optional<double> smallest_output_cosine(const HeadMapping& mapping, const T
 /// bfloat16 where they enter a product. In f64 the rounding is that of f32.
 double rounding_error(const AttentionView& view);
 
-/// `queries` are those of the view's sequences, by row, of data that knows them. The same for every
-/// number of threads.
-AttentionMeasures measure_attention(const AttentionView& view,
-                                    std::span<const RetrievalTarget> queries = {});
+/// Measures a layer over heads, sequences and tokens. Logits are q k^T / sqrt(D) of the pairs a
+/// query sees, those of both maps pooled. The same for every number of threads.
+AttentionMeasures measure_attention(const AttentionView& view);
 
 }  // namespace difftape::run

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "train/run/diagnostics/attention_measures.h"
 #include "train/run/records/metric_registry.h"
@@ -11,109 +10,9 @@
 namespace difftape::run {
 namespace {
 
-/// Metrics and their values in one layer; nothing: the layer has none.
-using Table = std::vector<std::pair<const char*, std::optional<MetricValue>>>;
-
-Metrics of_layer(Index layer, Table table) {
-  Metrics metrics;
-  for (auto& [name, value] : table)
-    if (value) metrics.emplace_back(metric_of(name, std::to_string(layer)), *std::move(value));
-  return metrics;
-}
-
-/// A member of each head, or one of the two numbers of a member.
-std::vector<double> of_heads(const AttentionMeasures& m, double HeadMeasures::*member) {
-  std::vector<double> values;
-  for (const HeadMeasures& head : m.heads) values.push_back(head.*member);
-  return values;
-}
-std::vector<double> of_heads(const AttentionMeasures& m,
-                             std::array<double, 2> HeadMeasures::*member, size_t map) {
-  std::vector<double> values;
-  for (const HeadMeasures& head : m.heads) values.push_back((head.*member)[map]);
-  return values;
-}
-
-class Probe : public Observer {
- public:
-  explicit Probe(std::span<const RetrievalTarget> queries) : queries_(queries) {}
-
-  void attention(Index layer, const AttentionView& view) override {
-    AttentionMeasures measures = measure_attention(view, queries_);
-    append(attention_metrics(layer, measures));
-    append(of_layer(layer, {{metric("attn/rounding_error"), rounding_error(view)}}));
-    if (!queries_.empty()) {
-      append(of_layer(layer, {{metric("attn/answer"), measures.to_answer.answer},
-                              {metric("attn/noise"), measures.to_answer.noise}}));
-    }
-    if (measures.maps == 2) {
-      found.distributions.emplace_back(metric_of(metric("attn/lambda"), std::to_string(layer)),
-                                       std::move(measures.lambdas));
-    }
-    found.maps.layers.push_back(std::move(measures.first_maps));
-  }
-  void hidden(Index layer, const Tensor& x) override { append(activation_metrics(layer, x)); }
-  void routing(Index layer, const RoutingView& view) override {
-    append(routing_metrics(layer, view));
-  }
-
-  Diagnostics found;
-
- private:
-  void append(Metrics&& metrics) { std::ranges::move(metrics, std::back_inserter(found.metrics)); }
-
-  std::span<const RetrievalTarget> queries_;
-};
-
-}  // namespace
-
-Metrics attention_metrics(Index layer, const AttentionMeasures& m) {
-  using Head = HeadMeasures;
-  Table table{{metric("attn/context_rms"), m.context_rms.mean},
-              {metric("attn/context_rms_min"), m.context_rms.min},
-              {metric("attn/context_rms_max"), m.context_rms.max},
-              {metric("attn/context_rms_outside"), m.context_outside},
-              {metric("attn/sink_rate"), m.sink_rate},
-              {metric("attn/first_token_mass"), m.first_token},
-              {metric("attn/entropy"), m.entropy},
-              {metric("attn/sparsity"), m.sparsity},
-              {metric("attn/output_cosine"), m.output_cosine},
-              {metric("attn/logit_max"), m.logits.top1},
-              {metric("attn/logit_median"), m.logits.median},
-              {metric("attn/logit_topk"), list_of(m.logits)},
-              {metric("attn/head/context_rms"), of_heads(m, &Head::context_rms)},
-              {metric("attn/head/first_token_mass"), of_heads(m, &Head::first_token)},
-              {metric("attn/head/entropy"), of_heads(m, &Head::entropy)},
-              {metric("attn/head/logit_max"), of_heads(m, &Head::logit_max)}};
-  const Table of_two_maps{
-      {metric("attn/lambda"), m.lambda.mean},
-      {metric("attn/lambda_std"), m.lambda.std},
-      {metric("attn/lambda_min"), m.lambda.min},
-      {metric("attn/lambda_max"), m.lambda.max},
-      {metric("attn/lambda_rms_correlation"), m.lambda_rms_correlation},
-      {metric("attn/head/lambda"), of_heads(m, &Head::lambda)},
-      {metric("attn/map1/sink_rate"), m.map_sink_rate[0]},
-      {metric("attn/map2/sink_rate"), m.map_sink_rate[1]},
-      {metric("attn/map1/first_token_mass"), of_heads(m, &Head::map_first_token, 0)},
-      {metric("attn/map2/first_token_mass"), of_heads(m, &Head::map_first_token, 1)},
-      {metric("attn/map1/logit_max"), of_heads(m, &Head::map_logit_max, 0)},
-      {metric("attn/map2/logit_max"), of_heads(m, &Head::map_logit_max, 1)}};
-  if (m.maps == 2) table.insert(table.end(), of_two_maps.begin(), of_two_maps.end());
-  return of_layer(layer, std::move(table));
-}
-
-Metrics activation_metrics(Index layer, const Tensor& hidden) {
-  std::vector<real> magnitudes(hidden.size());
-  std::ranges::transform(hidden.values(), magnitudes.begin(), [](real x) { return std::abs(x); });
-  const TopValues top = top_values(magnitudes);
-  return of_layer(layer, {{metric("act/max"), top.top1},
-                          {metric("act/max_over_median"), top.top1 / top.median},
-                          {metric("act/kurtosis"), kurtosis(hidden)},
-                          {metric("act/topk"), list_of(top)},
-                          {metric("act/rms"), rms(hidden)}});
-}
-
-Metrics routing_metrics(Index layer, const RoutingView& view) {
+/// Returns the load of each expert, as a fraction of all choices, and the mean entropy of the
+/// normalized scores of a token, in nats.
+Metrics routing_metrics(const RoutingView& view) {
   const Routing& routing = view.routing;
   std::vector<double> load;
   for (Index e = 0; e < routing.experts; ++e) {
@@ -134,10 +33,57 @@ Metrics routing_metrics(Index layer, const RoutingView& view) {
     for (const double score : scores)
       if (score > 0) entropy -= score / total * std::log(score / total);
   }
-  return of_layer(
-      layer, {{metric("moe/load_max"), *std::ranges::max_element(load)},
-              {metric("moe/load"), std::move(load)},
-              {metric("moe/router_entropy"), entropy / static_cast<double>(routing.tokens())}});
+  return {{metric("moe/load_max"), *std::ranges::max_element(load)},
+          {metric("moe/load"), std::move(load)},
+          {metric("moe/router_entropy"), entropy / static_cast<double>(routing.tokens())}};
+}
+
+class Probe : public Observer {
+ public:
+  explicit Probe(std::span<const RetrievalTarget> queries) : queries_(queries) {}
+
+  void attention(Index layer, const AttentionView& view) override {
+    AttentionMeasures measures = measure_attention(view);
+    append(layer, measures.metrics);
+    append(layer, {{metric("attn/rounding_error"), rounding_error(view)}});
+    if (!queries_.empty()) {
+      const AnswerAttention to_answer = answer_attention(view, queries_);
+      append(layer,
+             {{metric("attn/answer"), to_answer.answer}, {metric("attn/noise"), to_answer.noise}});
+    }
+    if (view.mapping.maps == 2) {
+      found.distributions.emplace_back(metric_of(metric("attn/lambda"), std::to_string(layer)),
+                                       std::move(measures.lambdas));
+    }
+    found.maps.layers.push_back(std::move(measures.first_maps));
+  }
+  void hidden(Index layer, const Tensor& x) override { append(layer, activation_metrics(x)); }
+  void routing(Index layer, const RoutingView& view) override {
+    append(layer, routing_metrics(view));
+  }
+
+  Diagnostics found;
+
+ private:
+  void append(Index layer, const Metrics& metrics) {
+    for (const auto& [name, value] : metrics)
+      found.metrics.emplace_back(metric_of(name, std::to_string(layer)), value);
+  }
+
+  std::span<const RetrievalTarget> queries_;
+};
+
+}  // namespace
+
+Metrics activation_metrics(const Tensor& hidden) {
+  std::vector<real> magnitudes(hidden.size());
+  std::ranges::transform(hidden.values(), magnitudes.begin(), [](real x) { return std::abs(x); });
+  const TopValues top = top_values(magnitudes);
+  return {{metric("act/max"), top.top1},
+          {metric("act/max_over_median"), top.top1 / top.median},
+          {metric("act/kurtosis"), kurtosis(hidden)},
+          {metric("act/topk"), list_of(top)},
+          {metric("act/rms"), rms(hidden)}};
 }
 
 Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,

@@ -7,20 +7,14 @@
 
 namespace difftape::run {
 
-struct AttentionMeasures;
-
 struct Diagnostics {
   Metrics metrics;
   Metrics distributions;  ///< all values, a list, that a metric of this name is the mean of
   AttentionMaps maps;     ///< the step is the caller's to set
 };
 
-/// Metrics of one attention layer and of the hidden states (B, T, C) after a layer, by the names
-/// that README.md lists.
-Metrics attention_metrics(Index layer, const AttentionMeasures& measures);
-Metrics activation_metrics(Index layer, const Tensor& hidden);
-
-Metrics routing_metrics(Index layer, const RoutingView& view);
+/// Metrics of the hidden states (B, T, C) after a layer, by name, without the layer.
+Metrics activation_metrics(const Tensor& hidden);
 
 /// Runs the model on the sequences once more, in inference mode and in the precision of the
 /// training, and measures every layer. Reads parameters, data and nothing else, and changes

@@ -60,10 +60,7 @@ std::string result_digest(const Config& config) {
 
 std::string why_other_run(const std::filesystem::path& dir, const Config& config) {
   try {
-    std::vector<std::string> reasons;
-    for (const KeyDifference& each : result_differences(config_of_run(dir), config))
-      reasons.push_back(fmt::format("{} is {} there, not {}", each.key, each.a, each.b));
-    return fmt::format("{}", fmt::join(reasons, "; "));
+    return in_words(result_differences(config_of_run(dir), config), " there");
   } catch (const Error& error) {
     return error.what();
   }
@@ -75,7 +72,7 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
     if (has_flag(each.key, kNamesData)) continue;
     const bool longer = each.key == "train.steps" && wanted.train.steps >= steps;
     if (!longer) {
-      reasons.push_back(fmt::format("{} is {}, not {}", each.key, each.a, each.b));
+      reasons.push_back(in_words({each}));
       continue;
     }
     const Index other = first_other_rate(made, wanted, steps);
@@ -127,8 +124,7 @@ void require_continued(const Config& made, const Config& wanted, Index steps,
 }
 
 void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path& out) {
-  const fs::path run = fs::absolute(checkpoint).parent_path().parent_path();
-  require_run_dir(run);
+  RunDir run = open_run(fs::absolute(checkpoint).parent_path().parent_path());
   const Checkpoint saved(checkpoint);
   const Index step = saved.meta().step;
   require_continued(config_from_yaml(saved.meta().config_yaml, checkpoint.string()), wanted, step,
@@ -138,17 +134,16 @@ void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path
   system::StagedDirectory staged(out);
   const fs::path& made = staged.path();
   for (const char* file : {"config.yaml", "env.json", "metrics.jsonl"})
-    if (fs::exists(run / file)) copy_one(run / file, made / file);
+    if (fs::exists(run.dir / file)) copy_one(run.dir / file, made / file);
   if (fs::exists(made / "metrics.jsonl")) truncate_metrics(made / "metrics.jsonl", step);
   fs::create_directory(made / "checkpoints");
   copy_one(checkpoint, made / "checkpoints" / step_file_name(step));
   system::replace_text(made / "checkpoints" / kLatest, step_file_name(step) + "\n");
-  RunStatus status = read_status(run);
-  status.state = RunState::stopped;
-  status.step = step;
-  status.diverged.reset();
-  status.exit_code.reset();
-  write_status(made, status);
+  run.status.state = RunState::stopped;
+  run.status.step = step;
+  run.status.diverged.reset();
+  run.status.exit_code.reset();
+  write_status(made, run.status);
   staged.publish();
 }
 

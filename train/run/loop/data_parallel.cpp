@@ -62,13 +62,6 @@ void refuse(const Other& other, std::string_view what, std::string_view details)
   throw Error(fmt::format("process {} {} than process 0{}", other.process, what, details));
 }
 
-std::string described(const std::vector<KeyDifference>& differences) {
-  std::vector<std::string> texts;
-  for (const auto& [key, here, there] : differences)
-    texts.push_back(fmt::format("{} is {}, not {}", key, there, here));
-  return fmt::format("{}", fmt::join(texts, "; "));
-}
-
 }  // namespace
 
 void require_same(const TrainState& state) {
@@ -81,9 +74,9 @@ void require_same(const TrainState& state) {
                        fmt::format(": {}, not {}; set train.gemm to portable", other.text, engine));
   }
   if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {
-    refuse<ConfigError>(
-        other, "has another configuration",
-        ": " + described(differences(state.config, config_from_yaml(other.text, ""))));
+    const Config there = config_from_yaml(other.text, "");
+    refuse<ConfigError>(other, "has another configuration",
+                        ": " + in_words(differences(there, state.config)));
   }
   if (const Other other = first_other(state.data->info().dump()); other.process > 0)
     refuse<DataError>(other, "has other data", ": " + other.text);

@@ -147,7 +147,7 @@ ConsoleStyle style_of(const TrainRequest& request) {
 
 }  // namespace
 
-void write_start(const TrainState& state, const TrainRequest& request) {
+RunDir write_start(const TrainState& state, const TrainRequest& request) {
   system::replace_text(request.out / "config.yaml", to_yaml(state.config));
   Json facts{{"build", describe_build()}, {"data", describe_data(*state.data)}};
   if (const auto& origin = state.origin) {
@@ -155,18 +155,17 @@ void write_start(const TrainState& state, const TrainRequest& request) {
                           {"step", origin->step},
                           {"xxh3_128", origin->digest}};
   }
-  write_env(request.out, request.command, facts);
+  return {request.out, {}, write_env(request.out, request.command, facts), state.config};
 }
 
-void record_continuation(const TrainState& state, const TrainRequest& request) {
-  const Config made = config_of_run(request.out);
-  if (differences(made, state.config).empty()) return;
+void record_continuation(const TrainState& state, const TrainRequest& request, RunDir& run) {
+  if (differences(run.config, state.config).empty()) return;
   const std::string yaml = to_yaml(state.config);
-  add_continuation(request.out, {{"command", request.command},
-                                 {"date", utc_now()},
-                                 {"step", state.step},
-                                 {"steps_before", made.train.steps},
-                                 {"config", digest_of(yaml)}});
+  add_continuation(run, {{"command", request.command},
+                         {"date", utc_now()},
+                         {"step", state.step},
+                         {"steps_before", run.config.train.steps},
+                         {"config", digest_of(yaml)}});
   system::replace_text(request.out / "config.yaml", yaml);
 }
 
@@ -187,13 +186,14 @@ RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, doubl
       peak_(peak) {
   const Config& config = state.config;
   if (config.log.tensorboard) events_.emplace(dir_, to_yaml(config));
-  if (request.resume) {
-    maps_ = maps_before(dir_, state.step);
-    status_.started = read_status(dir_).started;
-  }
   status_.steps = config.train.steps;
   status_.parameters = state.model.parameters().count();
   status_.tokens_per_step = tokens_per_step(config);
+}
+
+void RunWriter::restore(const TrainState& state, const RunDir& run) {
+  maps_ = maps_before(dir_, state.step);
+  status_.started = run.status.started;
 }
 
 void RunWriter::step(const TrainState& state, const Step& step) {

@@ -56,12 +56,12 @@ class ProfiledSteps {
   profile::Recorder recorder_;
 };
 
-/// Writes config.yaml and env.json of a new run.
-void write_start(const TrainState& state, const TrainRequest& request);
+/// Writes config.yaml and env.json of a new run. Returns it, before its first status.
+RunDir write_start(const TrainState& state, const TrainRequest& request);
 
 /// Brings config.yaml and env.json up to date if the run goes on with another configuration, which
 /// may make it longer, say where its files are, or write other files.
-void record_continuation(const TrainState& state, const TrainRequest& request);
+void record_continuation(const TrainState& state, const TrainRequest& request, RunDir& run);
 
 /// Lets `best` name a checkpoint and removes those that do not stay, once `latest` names one. Done
 /// again, it changes nothing.
@@ -73,6 +73,8 @@ class RunWriter {
   /// Opens the files to append to. `peak` is the FLOP/s that all processes can reach.
   RunWriter(const TrainState& state, const TrainRequest& request, double peak);
 
+  /// Goes on from what a run that broke off left there: when it began, and its last maps.
+  void restore(const TrainState& state, const RunDir& run);
   /// Says in status.json that the run has begun.
   void begin(const TrainState& state) { write_state(state, RunState::running); }
   /// Shows and logs a line.

@@ -12,7 +12,6 @@
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/records/metric_registry.h"
-#include "train/run/records/run_files.h"
 #include "train/stats/descriptive.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
@@ -213,12 +212,12 @@ void take_initial_weights(TrainState& state) {
   state.origin = {weights.path(), weights.meta().step, weights.digest()};
 }
 
-void restore_start(TrainState& state, const fs::path& dir) {
-  const auto env = read_env(dir), now = state.data->info();
+void restore_start(TrainState& state, const RunDir& run) {
+  const auto &env = run.env, now = state.data->info();
   nlohmann::json recorded = nlohmann::json::object();  // it has what is best achievable beside it
   for (const auto& [key, value] : now.items())
     if (env.at("data").contains(key)) recorded[key] = env.at("data").at(key);
-  require_same_data(*state.data, recorded, dir / "env.json");
+  require_same_data(*state.data, recorded, run.dir / "env.json");
   take_initial_weights(state);
   const std::optional<WeightsOrigin>& origin = state.origin;
   if (!origin) return;
@@ -227,21 +226,21 @@ void restore_start(TrainState& state, const fs::path& dir) {
   throw DataError(fmt::format(
       "{}: is another checkpoint than when {} began: its digest was {}, it is {}; bring the file "
       "back, or start a new run with another --out",
-      origin->checkpoint.string(), dir.string(), was, origin->digest));
+      origin->checkpoint.string(), run.dir.string(), was, origin->digest));
 }
 
-void restore(TrainState& state, const fs::path& dir) {
-  if (has_checkpoint(dir)) {
-    state.restore(find_checkpoint(dir));
+void restore(TrainState& state, const RunDir& run) {
+  if (has_checkpoint(run.dir)) {
+    state.restore(find_checkpoint(run.dir));
   } else {
-    require_continued(config_of_run(dir), state.config, 0, dir);
-    restore_start(state, dir);
+    require_continued(run.config, state.config, 0, run.dir);
+    restore_start(state, run);
   }
-  if (!fs::exists(dir / "metrics.jsonl")) return;
+  if (!fs::exists(run.metrics_file())) return;
   // Every step logs its norm, so a checkpoint need not hold them.
-  for (const auto& [step, norm] : read_metric(dir / "metrics.jsonl", metric("optim/grad_norm")))
+  for (const auto& [step, norm] : read_metric(run.metrics_file(), metric("optim/grad_norm")))
     if (step >= 1 && step <= state.step) state.grad_norms[step - 1] = norm;
-  truncate_metrics(dir / "metrics.jsonl", state.step);
+  truncate_metrics(run.metrics_file(), state.step);
 }
 
 }  // namespace difftape::run

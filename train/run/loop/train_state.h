@@ -19,6 +19,7 @@
 #include "train/run/diagnostics/diagnose.h"
 #include "train/run/inference/validation.h"
 #include "train/run/records/metrics.h"
+#include "train/run/records/run_files.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::run {
@@ -126,13 +127,13 @@ Index resume_step(const std::filesystem::path& dir);
 /// Gives a state at step 0 the weights that train.init_from names; nothing if it names none. Throws
 /// MissingInput, and what Checkpoint throws.
 void take_initial_weights(TrainState& state);
-/// The same for the run in `dir`, before its first step. Throws DataError too if its weights or its
-/// data are others than when it began.
-void restore_start(TrainState& state, const std::filesystem::path& dir);
+/// The same for a run before its first step. Throws DataError too if its weights or its data are
+/// others than when it began.
+void restore_start(TrainState& state, const RunDir& run);
 
 /// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but the
 /// configuration, from which the same steps follow again. Drops the metrics after it. Throws what
 /// reading them throws, and ConfigError if there is no checkpoint and the configuration is another.
-void restore(TrainState& state, const std::filesystem::path& dir);
+void restore(TrainState& state, const RunDir& run);
 
 }  // namespace difftape::run

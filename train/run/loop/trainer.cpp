@@ -132,29 +132,28 @@ system::Exit run_steps(TrainState& state, const Records& records, bool profile,
 
 /// Makes or checks the directory; from then on no other process trains there.
 system::DirectoryLock take_directory(const TrainRequest& request) {
-  if (request.resume) {
+  if (request.resume)
     require_run_dir(request.out);
-    read_env(request.out);  // refuses a run of another format before anything of it changes
-  } else {
+  else
     create_run_dir(request.out);
-  }
   return system::DirectoryLock(request.out);
 }
 
 /// Whether the run has ended as it is asked for, and wrote all it had to.
-bool has_finished(const TrainState& state, const std::filesystem::path& dir) {
-  return state.step == state.config.train.steps && read_status(dir).state == RunState::finished &&
-         differences(config_of_run(dir), state.config).empty();
+bool has_finished(const TrainState& state, const RunDir& run) {
+  return state.step == state.config.train.steps && run.status.state == RunState::finished &&
+         differences(run.config, state.config).empty();
 }
 
-/// Restores the state of the run that goes on there. False if there is nothing left to do.
-bool continue_run(TrainState& state, const TrainRequest& request) {
+/// Restores the state of the run that goes on there. Nothing if there is nothing left to do.
+std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& request) {
+  RunDir run = open_run(request.out);
   remove_temporary_files(request.out);
-  restore(state, request.out);
-  if (has_finished(state, request.out)) return false;
+  restore(state, run);
+  if (has_finished(state, run)) return std::nullopt;
   settle_checkpoints(state, request.out);  // the process may have ended before it did
-  record_continuation(state, request);
-  return true;
+  record_continuation(state, request, run);
+  return run;
 }
 
 std::string division_note(const Json& data) {
@@ -169,7 +168,8 @@ std::string division_note(const Json& data) {
 }
 
 /// Shows what is worth knowing before the first step.
-void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& request) {
+void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& request,
+                const RunDir& run) {
   if (request.resume)
     writer.note(fmt::format("continues after step {} of {}", state.step, state.config.train.steps));
   if (!request.note.empty()) writer.note(request.note);
@@ -181,7 +181,7 @@ void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& 
     writer.note(fmt::format("begins with the weights of {}, after step {}",
                             from->checkpoint.string(), from->step));
   }
-  const Json data = read_env(request.out).value("data", Json::object());  // counted when it began
+  const Json data = run.env.value("data", Json::object());  // counted when it began
   if (data.contains("dropped_files")) writer.note(division_note(data));
   if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     writer.note(
@@ -198,13 +198,13 @@ Records open_records(TrainState& state, const TrainRequest& request) {
   if (!request.resume) take_initial_weights(state);
   if (state.config.log.sample_interval > 0) records.samples.emplace(state);
   records.lock.emplace(take_directory(request));
-  if (!request.resume)
-    write_start(state, request);
-  else if (!continue_run(state, request))
-    return records;
+  const std::optional<RunDir> run =
+      request.resume ? continue_run(state, request) : write_start(state, request);
+  if (!run) return records;
   const double peak = measure_fma_peak(kPeakSeconds) * static_cast<double>(distributed::count());
   records.writer = std::make_unique<RunWriter>(state, request, peak);
-  show_start(*records.writer, state, request);
+  if (request.resume) records.writer->restore(state, *run);
+  show_start(*records.writer, state, request, *run);
   records.writer->begin(state);
   return records;
 }

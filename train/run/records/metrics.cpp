@@ -15,6 +15,7 @@
 #include "train/run/records/metric_registry.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 namespace {
@@ -23,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 Json to_json(double value) {
   if (std::isfinite(value)) return value;
-  return number_text(value);
+  return system::json_number(value);
 }
 
 Json to_json(const MetricValue& value) {
@@ -112,12 +113,6 @@ std::string place_of(const std::filesystem::path& path, std::size_t end) {
 }
 
 }  // namespace
-
-std::string number_text(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return fmt::format("{}", value);
-}
 
 void MetricsWriter::write(Index step, const Metrics& metrics) {
   Json row = {{"step", step}};

@@ -98,9 +98,6 @@ struct GroupLosses {
   std::vector<double> tokens;  ///< scored
 };
 
-/// A number that reads back bit for bit, "NaN", "Infinity" or "-Infinity".
-std::string number_text(double value);
-
 /// Appends to metrics.jsonl. A crash loses at most the line being written.
 class MetricsWriter {
  public:

@@ -30,9 +30,9 @@ std::string rate(double per_second) {
 std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
   const std::size_t width = fmt::formatted_size("{}", steps);
   std::vector<LineField> all = {{"step", fmt::format("{:>{}}/{}", r.step, width, steps)},
-                                {"ETA", format_duration(eta)},
-                                {"loss", fmt::format("{:.4f}", system::shown(r.loss))},
-                                {"grad_norm", fmt::format("{:#.4g}", system::shown(r.grad_norm))},
+                                {"ETA", system::describe_duration(eta)},
+                                {"loss", system::number(r.loss, "{:.4f}")},
+                                {"grad_norm", system::number(r.grad_norm, "{:#.4g}")},
                                 {"lr", fmt::format("{:.2e}", r.lr)},
                                 {"tok/s", rate(r.tokens_per_sec), true}};
   if (std::isfinite(r.peak_share))
@@ -42,7 +42,7 @@ std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
   return all;
 }
 
-LineField val_field(double loss) { return {"val", fmt::format("{:.4f}", system::shown(loss))}; }
+LineField val_field(double loss) { return {"val", system::number(loss, "{:.4f}")}; }
 
 /// Joins fields as long as they fit into `width` columns, labels dimmed if `color`.
 std::string join(const std::vector<LineField>& all, std::size_t width, bool color) {
@@ -131,14 +131,6 @@ Index plain_interval(Index steps) {
     for (const Index interval : {decade, 2 * decade, 5 * decade})
       if (steps <= kPlainLines * interval) return interval;
   }
-}
-
-std::string format_duration(double seconds) {
-  if (!std::isfinite(seconds)) return "-";
-  const auto total = static_cast<Index>(std::llround(std::max(seconds, 0.0)));
-  if (total < 60) return fmt::format("{}s", total);
-  if (total < 3600) return fmt::format("{}m{:02}s", total / 60, total % 60);
-  return fmt::format("{}h{:02}m", total / 3600, total / 60 % 60);
 }
 
 }  // namespace difftape::run

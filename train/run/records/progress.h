@@ -70,7 +70,5 @@ class Progress {
 
 /// The smallest of 1, 2, 5, 10, 20, 50, ... that gives at most 25 plain lines.
 Index plain_interval(Index steps);
-/// "45s", "1m12s" or "2h05m".
-std::string format_duration(double seconds);
 
 }  // namespace difftape::run

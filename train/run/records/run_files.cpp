@@ -48,7 +48,9 @@ auto parse_file(const fs::path& path, F&& use) {
 constexpr Index kEnvVersion = 3;
 
 void store_env(const fs::path& dir, const Json& env) {
-  system::replace_text(dir / "env.json", system::json_text(env, 2) + "\n");
+  Json json{{"format_version", kEnvVersion}};
+  json.update(env);
+  system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
 }
 
 constexpr std::array<std::string_view, 7> kFirstFiles{
@@ -161,22 +163,21 @@ RunStatus read_status(const fs::path& dir) {
   return status;
 }
 
-void write_env(const fs::path& dir, std::span<const std::string> command, const Json& facts) {
-  Json json = {{"format_version", kEnvVersion}, {"command", command}, {"date", utc_now()}};
-  if (!facts.is_null()) json.update(facts);
-  json["machine"] = {{"cpu", cpu_model()},
-                     {"threads", num_threads()},
-                     {"flushes_subnormals", flushes_subnormals()}};
-  store_env(dir, json);
+Json write_env(const fs::path& dir, std::span<const std::string> command, const Json& facts) {
+  Json env = {{"command", command}, {"date", utc_now()}};
+  if (!facts.is_null()) env.update(facts);
+  env["machine"] = {{"cpu", cpu_model()},
+                    {"threads", num_threads()},
+                    {"flushes_subnormals", flushes_subnormals()}};
+  store_env(dir, env);
+  return env;
 }
 
-void add_continuation(const fs::path& dir, const Json& continued) {
-  Json env = read_env(dir);
-  Json& list = env["continued"];
+void add_continuation(RunDir& run, const Json& continued) {
+  Json& list = run.env["continued"];
   if (!list.empty() && list.back().at("config") == continued.at("config")) return;
   list.push_back(continued);
-  env["format_version"] = kEnvVersion;
-  store_env(dir, env);
+  store_env(run.dir, run.env);
 }
 
 Json read_env(const fs::path& dir) {

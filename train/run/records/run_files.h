@@ -86,15 +86,12 @@ void write_status(const std::filesystem::path& dir, RunStatus& status);
 /// and DataError if it is not one.
 RunStatus read_status(const std::filesystem::path& dir);
 
-/// Writes env.json: the command line, the time, the sections of the object `facts` (for example
-/// "build" and "data"), processor and threads. Nothing added here names the user or the machine.
-/// Throws OutputError.
-void write_env(const std::filesystem::path& dir, std::span<const std::string> command,
-               const nlohmann::ordered_json& facts);
-/// Adds an object to the list `continued` of env.json, unless the last one there has the same
-/// digest `config`: a process that was killed before it replaced config.yaml wrote it. Throws what
-/// read_env throws, and OutputError.
-void add_continuation(const std::filesystem::path& dir, const nlohmann::ordered_json& continued);
+/// Writes env.json and returns what read_env reads: the command line, the time, the sections of the
+/// object `facts` (for example "build" and "data"), processor and threads. Nothing added here names
+/// the user or the machine. Throws OutputError.
+nlohmann::ordered_json write_env(const std::filesystem::path& dir,
+                                 std::span<const std::string> command,
+                                 const nlohmann::ordered_json& facts);
 /// Throws MissingInput if there is no env.json and DataError if it is not a JSON object or of
 /// another format.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
@@ -109,11 +106,19 @@ struct RunDir {
   RunStatus status = {};
   nlohmann::ordered_json env = nlohmann::ordered_json::object();
   Config config = {};
+
+  std::filesystem::path metrics_file() const { return dir / "metrics.jsonl"; }
+  std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
 };
 
 /// Reads them. Throws MissingInput if `dir` is not a run directory, and what read_status, read_env
 /// and config_of_run throw.
 RunDir open_run(const std::filesystem::path& dir);
+
+/// Adds an object to the list `continued` of env.json, unless the last one there has the same
+/// digest `config`: a process that was killed before it replaced config.yaml wrote it. Throws
+/// OutputError.
+void add_continuation(RunDir& run, const nlohmann::ordered_json& continued);
 
 /// Throws DataError unless `precision`, in which `made` was computed, is that of this program.
 /// `verb` is what the other program does with it: "resume".

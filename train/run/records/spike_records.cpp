@@ -8,6 +8,7 @@
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
 #include "train/system/files.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::run {
@@ -130,9 +131,9 @@ void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRe
   for (const SpikeRecord& r : records) {
     text += system::csv_line(std::vector<std::string>{
         r.quantity, fmt::to_string(r.step), fmt::to_string(r.last_step), fmt::to_string(r.spikes),
-        fmt::to_string(r.peak_step), number_text(r.value), number_text(r.center),
-        number_text(r.spread), number_text(r.depth), number_text(r.deviations), text_of(r.recovery),
-        text_of(r.lead)});
+        fmt::to_string(r.peak_step), system::json_number(r.value), system::json_number(r.center),
+        system::json_number(r.spread), system::json_number(r.depth),
+        system::json_number(r.deviations), text_of(r.recovery), text_of(r.lead)});
   }
   system::replace_text(path, text);
 }

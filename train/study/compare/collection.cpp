@@ -56,10 +56,10 @@ std::vector<fs::path> runs_below(const fs::path& dir) {
 
 /// Notes a torn last line and an incomplete state of a run that was read.
 void note_state(const RunRecord& run, std::vector<std::string>& notes) {
-  const std::string metrics = system::read_text(run.dir / "metrics.jsonl");
+  const std::string metrics = system::read_text(run.metrics_file());
   if (!metrics.empty() && metrics.back() != '\n') {
     notes.push_back(fmt::format("{}: the last line is incomplete and is ignored",
-                                (run.dir / "metrics.jsonl").string()));
+                                run.metrics_file().string()));
   }
   if (!run.complete()) {
     const std::string at = fmt::format("after step {} of {}", run.status.step, run.status.steps);

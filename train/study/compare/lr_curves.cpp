@@ -230,7 +230,7 @@ namespace {
 constexpr std::array kColumns{"arm",  "model.d_model", "parameters", "lr_star", "low",
                               "high", "loss",          "seeds",      "reason"};
 
-std::string digits(double value) { return std::isnan(value) ? "" : fmt::format("{:.3g}", value); }
+std::string digits(double value) { return system::number(value, "{:.3g}", ""); }
 
 const LrCurve* double_of(std::span<const LrCurve> curves, const LrCurve& curve) {
   for (const LrCurve& other : curves) {
@@ -273,11 +273,10 @@ std::string lr_optima_csv(std::span<const LrCurve> curves) {
                                "report them separately",
                                curve.arm, other->arm);
     const stats::LrOptimum found = reason.empty() ? curve.optimum : stats::LrOptimum{};
-    csv += system::csv_line(
-        std::vector<std::string>{curve.name, curve.d_model, fmt::to_string(curve.parameters),
-                                 digits(found.lr), digits(found.low), digits(found.high),
-                                 std::isnan(found.loss) ? "" : fmt::format("{:.4f}", found.loss),
-                                 fmt::format("{}", fmt::join(curve.seeds, " ")), reason});
+    csv += system::csv_line(std::vector<std::string>{
+        curve.name, curve.d_model, fmt::to_string(curve.parameters), digits(found.lr),
+        digits(found.low), digits(found.high), system::number(found.loss, "{:.4f}", ""),
+        fmt::format("{}", fmt::join(curve.seeds, " ")), reason});
   }
   return csv;
 }

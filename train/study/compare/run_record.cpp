@@ -64,7 +64,8 @@ RunRecord make_record(run::RunDir dir, run::MetricsTable metrics) {
 
 RunRecord load_run(const std::filesystem::path& dir) {
   run::RunDir run = run::open_run(dir);
-  return make_record(std::move(run), run::read_metrics(dir / "metrics.jsonl"));
+  run::MetricsTable metrics = run::read_metrics(run.metrics_file());
+  return make_record(std::move(run), std::move(metrics));
 }
 
 bool RunRecord::logged(const Quantity& quantity) const {

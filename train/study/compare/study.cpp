@@ -201,26 +201,19 @@ std::string describe_states(std::span<const RunRecord* const> runs) {
 
 namespace {
 
-using Keys = std::map<std::string, std::string>;
+using Keys = run::FlatConfig;
 
 constexpr const char* kDigest = "data";  ///< sorts before the keys "data.<...>"
 
 Keys keys_of(const RunRecord& run) {
-  Keys keys;
-  for (const auto& [key, value] : run::flat_config(run.config, run::kOfTask))
-    keys[key] = run.value(key);
+  Keys keys = flat_config(run.config, run::kOfTask);
+  for (auto& [key, value] : keys) value = run.value(key);
   const auto data = run.env.find("data");
   if (data != run.env.end() && data->contains("xxh3_128"))
-    keys[kDigest] = data->at("xxh3_128").get<std::string>() + data->value("val_xxh3_128", "");
+    keys.emplace_back(kDigest,
+                      data->at("xxh3_128").get<std::string>() + data->value("val_xxh3_128", ""));
+  std::ranges::sort(keys);
   return keys;
-}
-
-/// Returns a key in which two tasks differ; the end of `a` if they are equal.
-Keys::const_iterator difference(const Keys& a, const Keys& b) {
-  return std::ranges::find_if(a, [&](const auto& key) {
-    const auto other = b.find(key.first);
-    return other != b.end() && other->second != key.second;
-  });
 }
 
 std::string in_words(const std::string& key, const std::string& value) {
@@ -251,7 +244,7 @@ std::vector<std::string> ordered_keys(const std::vector<Keys>& tasks) {
 
 std::vector<std::string> words_of(const std::vector<Keys>& tasks) {
   const auto value_of = [&](std::size_t task, const std::string& key) {
-    const auto found = tasks[task].find(key);
+    const auto found = std::ranges::find(tasks[task], key, &Keys::value_type::first);
     return found == tasks[task].end() ? std::string() : found->second;
   };
   const auto keys = distinguishing_keys(ordered_keys(tasks), tasks.size(), value_of);
@@ -290,7 +283,7 @@ Tasks find_tasks(std::span<const RunRecord> runs) {
   for (const RunRecord& run : runs) {
     const Keys keys = keys_of(run);
     const auto same = std::ranges::find_if(
-        firsts, [&](const Keys& first) { return difference(first, keys) == first.end(); });
+        firsts, [&](const Keys& first) { return run::differences(first, keys).empty(); });
     tasks.of_run.push_back(static_cast<std::size_t>(same - firsts.begin()));
     if (same == firsts.end()) firsts.push_back(keys);
   }
@@ -299,12 +292,10 @@ Tasks find_tasks(std::span<const RunRecord> runs) {
 }
 
 std::string task_difference(const RunRecord& a, const RunRecord& b) {
-  const Keys of_a = keys_of(a), of_b = keys_of(b);
-  const auto found = difference(of_a, of_b);
-  if (found == of_a.end()) return "";
-  const auto& [key, value] = *found;
-  return fmt::format("{} and {} cannot be compared: {} is {} and {}", a.arm, b.arm, key, value,
-                     of_b.at(key));
+  const auto found = run::differences(keys_of(a), keys_of(b));
+  if (found.empty()) return "";
+  return fmt::format("{} and {} cannot be compared: {} is {} and {}", a.arm, b.arm, found[0].key,
+                     found[0].a, found[0].b);
 }
 
 }  // namespace difftape::study

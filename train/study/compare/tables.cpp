@@ -18,12 +18,8 @@ namespace difftape::study {
 
 namespace {
 
+using system::number;
 using TableRow = std::vector<std::string>;
-
-/// Formats a number; "-" for NaN.
-std::string number(double value, fmt::format_string<double&> format) {
-  return std::isnan(value) ? "-" : fmt::format(format, value);
-}
 
 /// Columns of one quantity: their labels, and the cells of every row.
 struct Columns {
@@ -71,8 +67,9 @@ Columns run_columns(const Quantity& quantity, const Study& study) {
     const double value = runs[i]->number(quantity);
     TableRow& row = columns.cells.emplace_back(TableRow{written(value, format)});
     if (!against_baseline) continue;
-    row.push_back(
-        compared[i] == nullptr ? "-" : number(value - compared[i]->number(quantity), "{:+.4f}"));
+    row.push_back(compared[i] == nullptr
+                      ? "-"
+                      : number(value - compared[i]->number(quantity), "{:+.4f}", "-"));
   }
   return columns;
 }
@@ -130,13 +127,13 @@ Columns compared_columns(const Quantity& quantity, const Study& study) {
     p.push_back(paired.p);
     columns.cells.push_back({written(mean.mean, quantity.column.format),
                              written(mean.half_width, quantity.column.format),
-                             number(paired.difference.mean, "{:+.4f}"),
+                             number(paired.difference.mean, "{:+.4f}", "-"),
                              written(paired.difference.half_width, quantity.column.format)});
   }
   const std::vector<double> adjusted = stats::holm(p);
   for (std::size_t row = 0; row < p.size(); ++row) {
     const double own = adjusted[row];
-    columns.cells[row].push_back(own < 0.001 ? "<0.001" : number(own, "{:.3f}"));
+    columns.cells[row].push_back(own < 0.001 ? "<0.001" : number(own, "{:.3f}", "-"));
   }
   return columns;
 }
@@ -150,7 +147,7 @@ Columns study_columns(const Quantity& quantity, const Study& study) {
   return columns;
 }
 
-std::string rate_text(double lr) { return number(lr, "{:.3g}"); }
+std::string rate_text(double lr) { return number(lr, "{:.3g}", "-"); }
 
 }  // namespace
 

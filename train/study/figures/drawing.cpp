@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "train/system/number.h"
+
 namespace difftape::study {
 
 std::string escape_html(std::string_view text) {
@@ -216,22 +218,6 @@ void Range::add(double value) {
   high = std::max(high, value);
 }
 
-std::string short_number(double value, int digits) {
-  const double size = std::abs(value);
-  if (value == 0 || (size >= 0.01 && size < 1e6)) {
-    return size >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.{}g}", value, digits);
-  }
-  std::string text = fmt::format("{:.{}e}", value, digits - 1);
-  const std::size_t exponent = text.find('e');
-  if (exponent == std::string::npos) return text;  // not finite
-  std::string mantissa = text.substr(0, exponent), power = text.substr(exponent + 1);
-  if (mantissa.find('.') != std::string::npos) {
-    mantissa.erase(mantissa.find_last_not_of('0') + 1);
-    if (mantissa.back() == '.') mantissa.pop_back();
-  }
-  return fmt::format("{}e{}", mantissa, std::stoi(power));
-}
-
 Axis::Axis(Range values, double from, double to, bool log) : from_(from), to_(to), log_(log) {
   if (values.empty()) values = {0, 1};
   if (values.low <= 0) log_ = false;
@@ -299,10 +285,11 @@ void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const Labels& lab
   drawing.close();
   drawing.open(kMuted);
   for (const double tick : rows) {
-    drawing.text({x.from() - 5, y.at(tick) + 3.5}, short_number(tick), "text-anchor=\"end\"");
+    drawing.text({x.from() - 5, y.at(tick) + 3.5}, system::short_number(tick),
+                 "text-anchor=\"end\"");
   }
   for (const double tick : x_ticks) {
-    drawing.text({x.at(tick), y.from() + 13}, short_number(tick), "text-anchor=\"middle\"");
+    drawing.text({x.at(tick), y.from() + 13}, system::short_number(tick), "text-anchor=\"middle\"");
   }
   drawing.text({0.5 * (x.from() + x.to()), y.from() + 27}, labels.x, "text-anchor=\"middle\"");
   const Point middle{x.from() - 39, 0.5 * (y.from() + y.to())};

@@ -109,9 +109,6 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-/// Formats a number with at most `digits` significant digits: "0.03", "3e-3", "120000", "1.2e6".
-std::string short_number(double value, int digits = 4);
-
 /// Maps values to positions, optionally on a logarithmic scale. An empty or single-value range is
 /// widened. A logarithmic axis without values above 0 becomes linear.
 class Axis {

@@ -8,6 +8,7 @@
 
 #include "train/study/compare/claims/output.h"
 #include "train/study/figures/drawing.h"
+#include "train/system/number.h"
 #include "train/system/text_table.h"
 
 namespace difftape::study::svg {
@@ -197,9 +198,10 @@ void draw_axis(Drawing& drawing, const Group& group, const Axis& axis, double to
                "class=\"reference\" stroke=\"#5b646d\" stroke-width=\"1.2\"");
   drawing.open(fmt::format("{} font-size=\"{}\"", kMuted, kSmall));
   for (const double tick : axis.ticks(5)) {
-    drawing.text({axis.at(tick), bottom + 16},
-                 (group.ratio ? "×" : "") + short_number(std::abs(tick) < 1e-12 ? 0 : tick, 3),
-                 "text-anchor=\"middle\"");
+    drawing.text(
+        {axis.at(tick), bottom + 16},
+        (group.ratio ? "×" : "") + system::short_number(std::abs(tick) < 1e-12 ? 0 : tick, 3),
+        "text-anchor=\"middle\"");
   }
   drawing.text({kLeft, bottom + 32}, "← lower");
   drawing.text({kRight, bottom + 32}, "higher →", "text-anchor=\"end\"");
@@ -221,7 +223,7 @@ double draw_group(Drawing& drawing, const Group& group, double top) {
     drawing.rect({at(-margin), each.top}, at(margin) - at(-margin), each.height,
                  "class=\"band\" fill=\"#e3ebf2\"",
                  fmt::format("equivalent within this {}: {}", group.ratio ? "factor" : "margin",
-                             short_number(group.shown(margin), 3)));
+                             system::short_number(group.shown(margin), 3)));
   }
   drawing.open(kGrid);
   for (const Placed& each : rows) drawing.line({0, each.top}, {kWidth, each.top});

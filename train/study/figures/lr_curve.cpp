@@ -8,6 +8,7 @@
 
 #include "train/stats/descriptive.h"
 #include "train/study/figures/drawing.h"
+#include "train/system/number.h"
 
 namespace difftape::study {
 
@@ -68,9 +69,10 @@ std::vector<Points> below_top(const Points& line, double top) {
 
 std::string title_of(const LrCurve& curve, const LrPoint& point) {
   const double margin = point.loss.half_width;
-  return fmt::format("{}, lr {}: {:.4f}{}, {} of {} diverged", curve.arm, short_number(point.lr),
-                     point.loss.mean, std::isfinite(margin) ? fmt::format(" ± {:.4f}", margin) : "",
-                     point.diverged, point.runs);
+  return fmt::format("{}, lr {}: {:.4f}{}, {} of {} diverged", curve.arm,
+                     system::short_number(point.lr), point.loss.mean,
+                     std::isfinite(margin) ? fmt::format(" ± {:.4f}", margin) : "", point.diverged,
+                     point.runs);
 }
 
 void draw_band(Drawing& drawing, const PanelCurve& drawn, const Axis& x, const Axis& y) {

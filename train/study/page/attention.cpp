@@ -81,7 +81,7 @@ Json head_json(const std::string& arm, const RunRecord& run, const run::Attentio
           {"layer", maps.layers.size() - 1},
           {"head", index},
           {"step", maps.step},
-          {"first_token", fmt::format("{:.3f}", system::shown(first_token(head)))},
+          {"first_token", system::number(first_token(head), "{:.3f}")},
           {"tokens", head.tokens},
           {"maps", std::move(values)}};
 }

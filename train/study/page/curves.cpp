@@ -7,6 +7,7 @@
 
 #include "train/study/figures/drawing.h"
 #include "train/study/page/frame.h"
+#include "train/system/number.h"
 
 namespace difftape::study::page {
 
@@ -134,7 +135,7 @@ Json rounded(const std::vector<double>& values) {
 Section curves_section(const Input& input) {
   const std::vector<double> lrs = input.study.lrs();
   Json lr_names = Json::array(), charts = Json::array();
-  for (const double lr : lrs) lr_names.push_back(svg::short_number(lr));
+  for (const double lr : lrs) lr_names.push_back(system::short_number(lr));
   Json conditions = conditions_json(input.study);
   const double bytes = bytes_a_chart(input) / static_cast<double>(conditions.size());
   for (const CurveChart& chart : drawn(input))

@@ -10,6 +10,7 @@
 #include "train/run/records/metric_registry.h"
 #include "train/study/compare/measures.h"
 #include "train/study/figures/drawing.h"
+#include "train/system/number.h"
 
 namespace difftape::study::page {
 
@@ -48,7 +49,7 @@ const Condition* shown_condition(const Arm& arm, double lr) {
 }
 
 std::string at_lr(const Input& input) {
-  return input.study.is_swept() ? " at peak learning rate " + svg::short_number(input.lr) : "";
+  return input.study.is_swept() ? " at peak learning rate " + system::short_number(input.lr) : "";
 }
 
 std::vector<Level> levels_of(const CurveChart& chart, const Study& study) {

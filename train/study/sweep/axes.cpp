@@ -4,13 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/value.h"
 #include "train/system/files.h"
+#include "train/system/number.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -218,16 +217,6 @@ class AxesReader {
   std::vector<std::string> keys_;  ///< keys swept so far
 };
 
-/// Returns the shortest scientific form that reads back exactly: "1e-03".
-std::string scientific(const std::string& number) {
-  double value = 0;
-  std::from_chars(number.data(), number.data() + number.size(), value);
-  std::array<char, 32> text;
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific);
-  return {text.data(), end.ptr};
-}
-
 }  // namespace
 
 Axes read_axes(const run::SweepSettings& settings, run::ConfigErrors& errors) {
@@ -264,7 +253,8 @@ std::vector<SweptPoint> combinations(const std::vector<Axis>& axes) {
 }
 
 std::string name_part(const SweptValue& value) {
-  if (value.key == kLr) return fmt::format("-lr{}", scientific(value.text));
+  if (value.key == kLr)
+    return "-lr" + system::scientific_number(*system::read_number<double>(value.text));
   std::string part = fmt::format("-{}{}", value.key.substr(value.key.rfind('.') + 1), value.text);
   std::ranges::replace_if(
       part, [](unsigned char c) { return c == '/' || c <= ' '; }, '_');

@@ -81,7 +81,8 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
     if (progress[i].waits()) {
       const double todo = of_steps(steps - progress[i].done);
       flops += todo;
-      if (rate.is_known()) time = run::format_duration(seconds.emplace_back(rate.seconds(todo)));
+      if (rate.is_known())
+        time = system::describe_duration(seconds.emplace_back(rate.seconds(todo)));
     }
     table.rows.push_back(
         {config.run.name,
@@ -95,7 +96,8 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
                          flops / 1e15);
   if (!seconds.empty()) {
     console << fmt::format("; about {} with --jobs {}, at the speed of {}",
-                           run::format_duration(total_seconds(seconds, jobs)), jobs, rate.str());
+                           system::describe_duration(total_seconds(seconds, jobs)), jobs,
+                           rate.str());
   }
   console << "\n";
 }

@@ -77,18 +77,6 @@ IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
   }
 }
 
-/// Lists the keys in which a row differs from a configuration, with both values.
-std::string key_differences(const IndexRow& row, const run::Config& config) {
-  std::string text;
-  for (const auto& [key, value] : run::result_config(config)) {
-    const auto made = row.find(key);
-    if (made == row.end() || made->second == value) continue;
-    text +=
-        fmt::format("{}{} is {} there, not {}", text.empty() ? "" : "; ", key, made->second, value);
-  }
-  return text;
-}
-
 }  // namespace
 
 RunProgress inspect(const SweepRun& run) {
@@ -160,7 +148,7 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta) {
                                RunState::stopped, RunState::failed}) {
     if (const auto n = count(state); n > 0) text += fmt::format("  {} {}", n, to_string(state));
   }
-  return text + "  ETA " + run::format_duration(eta);
+  return text + "  ETA " + system::describe_duration(eta);
 }
 
 std::string describe_result(const fs::path& run_dir, const RunProgress& progress) {
@@ -212,7 +200,9 @@ std::string take_results(SweepConfig& sweep) {
     const std::string& made = found->second->at("config");
     const std::string wanted = run::result_digest(config);
     if (made != wanted) {
-      const std::string keys = key_differences(*found->second, config);
+      const run::FlatConfig row(found->second->begin(), found->second->end());
+      const std::string keys =
+          in_words(run::differences(row, run::result_config(config)), " there");
       return fmt::format(
           "{} contains {} of seed {} with another configuration: {}; remove sweep.results, or use "
           "that configuration in the sweep",

@@ -125,9 +125,7 @@ void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   if (system::is_there(copy)) {
     const std::string before = system::read_text(copy);
     if (before == claims.text) return;
-    Digest digest;
-    digest.add(before);
-    system::replace_text(out / fmt::format("claims-{}.yaml", digest.hex()), before);
+    system::replace_text(out / fmt::format("claims-{}.yaml", digest_of(before)), before);
   }
   system::replace_text(copy, claims.text);
 }

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/train_state.h"
+#include "train/system/number.h"
 
 namespace difftape::app {
 namespace {
@@ -92,7 +93,7 @@ TEST_F(Verify, names_the_first_step_and_number_that_differs) {
   EXPECT_EQ(found.step, 10) << "of what shows when all steps are compared";
   EXPECT_EQ(found.what, "optim/grad_norm/lm_head.weight");
   EXPECT_EQ(found.recorded, "2.5");
-  EXPECT_EQ(found.now, run::number_text(norm));
+  EXPECT_EQ(found.now, system::json_number(norm));
   const double loss = lines[8]["train/loss"];
   forge("metrics.jsonl", fmt::format("\"train/loss\":{}", loss), "\"train/loss\":2.5");
   found = difference();

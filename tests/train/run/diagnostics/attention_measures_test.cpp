@@ -18,6 +18,20 @@ namespace {
 
 using test::view_of;
 
+/// Measures of a layer, by the names of their metrics behind "attn/".
+struct Measured : AttentionMeasures {
+  explicit Measured(const AttentionView& view) : AttentionMeasures(measure_attention(view)) {}
+
+  const MetricValue* find(const std::string& name) const {
+    const auto found = std::ranges::find(metrics, "attn/" + name, &Metrics::value_type::first);
+    return found == metrics.end() ? nullptr : &found->second;
+  }
+  double operator[](const std::string& name) const { return std::get<double>(*find(name)); }
+  double of(size_t head, const std::string& name) const {
+    return std::get<std::vector<double>>(*find(name))[head];
+  }
+};
+
 /// Mean of f(n) over queries that see 1 to `seq` keys.
 template <class F>
 double mean_over_queries(Index seq, F&& f) {
@@ -29,12 +43,13 @@ double mean_over_queries(Index seq, F&& f) {
 TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
   AttentionView view = view_of(HeadMapping::standard(2, 1), 2, 64);
   view.q.fill(0);
-  const AttentionMeasures found = measure_attention(view);
-  EXPECT_NEAR(found.first_token, mean_over_queries(64, [](double n) { return 1 / n; }), 1e-12);
-  EXPECT_NEAR(found.entropy, mean_over_queries(64, [](double n) { return std::log(n); }), 1e-12);
-  EXPECT_EQ(found.sink_rate, 0);
-  EXPECT_EQ(found.logits.top1, 0);
-  EXPECT_EQ(found.logits.median, 0);
+  const Measured found(view);
+  EXPECT_NEAR(found["first_token_mass"], mean_over_queries(64, [](double n) { return 1 / n; }),
+              1e-12);
+  EXPECT_NEAR(found["entropy"], mean_over_queries(64, [](double n) { return std::log(n); }), 1e-12);
+  EXPECT_EQ(found["sink_rate"], 0);
+  EXPECT_EQ(found["logit_max"], 0);
+  EXPECT_EQ(found["logit_median"], 0);
   for (Index j = 0; j < 64; ++j)
     EXPECT_NEAR(static_cast<double>(found.first_maps.row(63)[j]), 1.0 / 64, 1e-7);
 }
@@ -44,12 +59,12 @@ TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
   view.q.fill(1);
   view.k.fill(0);
   for (Index d = 0; d < 8; ++d) view.k.data()[d] = 100;  // token 1 of key head 0; head 1 is uniform
-  const AttentionMeasures found = measure_attention(view);
-  EXPECT_DOUBLE_EQ(found.heads[0].first_token, 1);
-  EXPECT_NEAR(found.heads[0].entropy, 0, 1e-100);
-  EXPECT_EQ(found.sink_rate, 0.5);
-  EXPECT_NEAR(found.heads[0].logit_max, 800 / std::sqrt(8.0), 1e-4);
-  EXPECT_EQ(found.heads[1].logit_max, 0);
+  const Measured found(view);
+  EXPECT_DOUBLE_EQ(found.of(0, "head/first_token_mass"), 1);
+  EXPECT_NEAR(found.of(0, "head/entropy"), 0, 1e-100);
+  EXPECT_EQ(found["sink_rate"], 0.5);
+  EXPECT_NEAR(found.of(0, "head/logit_max"), 800 / std::sqrt(8.0), 1e-4);
+  EXPECT_EQ(found.of(1, "head/logit_max"), 0);
 }
 
 TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
@@ -59,24 +74,24 @@ TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
     const Shape shape = of_all->shape().with(1, 64);  // of one sequence the first rows
     *of_all = Tensor::from(shape, of_all->values().first(static_cast<size_t>(shape.size())));
   }
-  const AttentionMeasures a = measure_attention(longer), b = measure_attention(first);
-  EXPECT_EQ(a.first_token, b.first_token);
+  const Measured a(longer), b(first);
+  EXPECT_EQ(a["first_token_mass"], b["first_token_mass"]);
   EXPECT_TRUE(std::ranges::equal(a.first_maps.values(), b.first_maps.values()));
-  EXPECT_NE(a.entropy, b.entropy);
+  EXPECT_NE(a["entropy"], b["entropy"]);
 }
 
 TEST(AttentionMeasures, with_lambda_0_the_map_of_a_head_is_its_first_softmax) {
-  const AttentionMeasures two = measure_attention(view_of(HeadMapping::doubled(2, 1), 2, 70, 0));
+  const Measured two(view_of(HeadMapping::doubled(2, 1), 2, 70, 0));
   AttentionView plain = view_of(HeadMapping::doubled(2, 1), 2, 70, 0);
   plain.mapping.maps = 1;
   plain.lambda = Tensor();
-  const AttentionMeasures one = measure_attention(plain);
-  EXPECT_NEAR(two.first_token, one.first_token, 1e-14);
-  EXPECT_NEAR(two.entropy, one.entropy, 1e-13);
+  const Measured one(plain);
+  EXPECT_NEAR(two["first_token_mass"], one["first_token_mass"], 1e-14);
+  EXPECT_NEAR(two["entropy"], one["entropy"], 1e-13);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(two.heads[i].map_first_token[0], one.heads[i].first_token);
-    EXPECT_EQ(two.heads[i].map_logit_max[0], one.heads[i].logit_max);
-    EXPECT_GE(two.heads[i].logit_max, one.heads[i].logit_max) << "pooled over both maps";
+    EXPECT_EQ(two.of(i, "map1/first_token_mass"), one.of(i, "head/first_token_mass"));
+    EXPECT_EQ(two.of(i, "map1/logit_max"), one.of(i, "head/logit_max"));
+    EXPECT_GE(two.of(i, "head/logit_max"), one.of(i, "head/logit_max")) << "pooled over both maps";
   }
 }
 
@@ -85,9 +100,9 @@ TEST(AttentionMeasures, of_soft_capped_attention_are_of_capped_maps_and_uncapped
     AttentionView view = view_of(mapping, 1, 30), capped = view;
     capped.logit_softcap = 0.5;
     test::attend(capped);
-    EXPECT_EQ(measure_attention(capped).logits.top1, measure_attention(view).logits.top1);
-    const AttentionMeasures found = measure_attention(capped);
-    EXPECT_NE(found.entropy, measure_attention(view).entropy);
+    EXPECT_EQ(Measured(capped)["logit_max"], Measured(view)["logit_max"]);
+    const Measured found(capped);
+    EXPECT_NE(found["entropy"], Measured(view)["entropy"]);
     const auto heads = static_cast<Index>(mapping.outputs.size());
     for (Index head = 0; head < heads; ++head) {
       const MapRows rows(capped, 0, head);
@@ -108,15 +123,15 @@ TEST(AttentionMeasures, equal_maps_and_lambda_1_leave_rows_of_zeros) {
   AttentionView view = view_of(HeadMapping::doubled(1, 1), 1, 10, 1);
   for (Index t = 0; t < 10; ++t) std::copy_n(view.q.data() + t * 16, 8, view.q.data() + t * 16 + 8);
   test::attend(view);
-  const AttentionMeasures found = measure_attention(view);
-  EXPECT_EQ(found.first_token, 0);
-  EXPECT_EQ(found.entropy, 0);
-  EXPECT_EQ(found.context_rms.max, 0);
-  EXPECT_EQ(found.context_outside, 1) << "an RMS of 0 is outside (0, sqrt 2)";
+  const Measured found(view);
+  EXPECT_EQ(found["first_token_mass"], 0);
+  EXPECT_EQ(found["entropy"], 0);
+  EXPECT_EQ(found["context_rms_max"], 0);
+  EXPECT_EQ(found["context_rms_outside"], 1) << "an RMS of 0 is outside (0, sqrt 2)";
 }
 
 TEST(AttentionMeasures, rows_of_every_map_add_up_to_1) {
-  const AttentionMeasures found = measure_attention(view_of(HeadMapping::doubled(2, 2), 1, 30));
+  const Measured found(view_of(HeadMapping::doubled(2, 2), 1, 30));
   ASSERT_EQ(found.first_maps.shape(), (Shape{2, 3, 30, 30}));
   for (Index i = 0; i < 2 * 3 * 30; ++i) {
     double sum = 0;
@@ -143,43 +158,44 @@ double largest_value(const AttentionView& view, Index b, Index t, Index head) {
 TEST(AttentionMeasures, context_stays_within_the_strict_bounds_of_real_values) {
   for (const double lambda : {0.0, 0.8, 1.7}) {
     const AttentionView view = view_of(HeadMapping::doubled(2, 1), 1, 40, lambda, 4);
-    const AttentionMeasures found = measure_attention(view);
+    const Measured found(view);
     double bound = 0;
     for (Index t = 0; t < 40; ++t) bound = std::max(bound, largest_value(view, 0, t, 0));
-    EXPECT_LE(found.context_rms.max, (1 + lambda) * bound * (1 + 1e-6));
-    EXPECT_GT(found.context_rms.max, 0.5 * bound) << "the bound is near";
+    EXPECT_LE(found["context_rms_max"], (1 + lambda) * bound * (1 + 1e-6));
+    EXPECT_GT(found["context_rms_max"], 0.5 * bound) << "the bound is near";
   }
 }
 
 TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
   AttentionView view = view_of(HeadMapping::standard(1, 1), 1, 4);
   view.context.fill(real(0.55));  // 1/sqrt(n) is 0.71, 0.58, 0.5 for 2 to 4 keys
-  EXPECT_DOUBLE_EQ(measure_attention(view).context_outside, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(Measured(view)["context_rms_outside"], 2.0 / 3);
   view.gated = true;
-  EXPECT_EQ(measure_attention(view).context_outside, 0);
+  EXPECT_EQ(Measured(view)["context_rms_outside"], 0);
   view.gated = false;
   view.sinks = Tensor::zeros({1});
-  EXPECT_EQ(measure_attention(view).context_outside, 0);
+  EXPECT_EQ(Measured(view)["context_rms_outside"], 0);
   view.context.fill(1);
-  EXPECT_EQ(measure_attention(view).context_outside, 1);
+  EXPECT_EQ(Measured(view)["context_rms_outside"], 1);
   AttentionView two = view_of(HeadMapping::doubled(1, 1), 1, 4);
   two.context.fill(real(1.4));
-  EXPECT_EQ(measure_attention(two).context_outside, 0);
+  EXPECT_EQ(Measured(two)["context_rms_outside"], 0);
   two.context.fill(real(1.5));
-  EXPECT_EQ(measure_attention(two).context_outside, 1);
+  EXPECT_EQ(Measured(two)["context_rms_outside"], 1);
 }
 
 TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
   AttentionView view = view_of(HeadMapping::doubled(2, 2), 1, 20);
   view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // A1 of head 0
   test::attend(view);
-  const AttentionMeasures found = measure_attention(view);
-  for (const double value : {found.first_token, found.entropy, found.sink_rate, found.logits.top1,
-                             found.context_rms.mean, found.context_rms.max,
-                             found.heads[0].logit_max, found.map_sink_rate[0]})
+  const Measured found(view);
+  for (const double value : {found["first_token_mass"], found["entropy"], found["sink_rate"],
+                             found["logit_max"], found["context_rms"], found["context_rms_max"],
+                             found.of(0, "head/logit_max"), found["map1/sink_rate"]})
     EXPECT_TRUE(std::isnan(value));
-  for (const double value : {found.heads[1].entropy, found.heads[1].first_token,
-                             found.heads[1].logit_max, found.map_sink_rate[1], found.lambda.mean})
+  for (const double value :
+       {found.of(1, "head/entropy"), found.of(1, "head/first_token_mass"),
+        found.of(1, "head/logit_max"), found["map2/sink_rate"], found["lambda"]})
     EXPECT_TRUE(std::isfinite(value));
 }
 
@@ -188,32 +204,32 @@ TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
   view.q.fill(1);
   std::fill_n(view.k.data(), 8, std::numeric_limits<real>::max());  // of token 1
   view.scale = 1e300;
-  const AttentionMeasures found = measure_attention(view);
-  EXPECT_TRUE(std::isinf(found.logits.top1));
-  EXPECT_TRUE(std::isnan(found.entropy));
+  const Measured found(view);
+  EXPECT_TRUE(std::isinf(found["logit_max"]));
+  EXPECT_TRUE(std::isnan(found["entropy"]));
 }
 
 TEST(AttentionMeasures, sparsity_is_the_share_of_pairs_with_no_weight) {
   AttentionView view = view_of(HeadMapping::standard(2, 2), 1, 100);
   view.q.fill(1);
   view.k.fill(0);
-  EXPECT_EQ(measure_attention(view).sparsity, 0) << "no weight of 100 is below 0.01";
+  EXPECT_EQ(Measured(view)["sparsity"], 0) << "no weight of 100 is below 0.01";
   for (Index d = 0; d < 8; ++d) view.k.data()[d] = 100;  // token 1 of key head 0
   const double pairs = 100 * 101 / 2, others = pairs - 100;
-  EXPECT_NEAR(measure_attention(view).sparsity, others / (2 * pairs), 1e-12);
+  EXPECT_NEAR(Measured(view)["sparsity"], others / (2 * pairs), 1e-12);
   view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(measure_attention(view).sparsity));
+  EXPECT_TRUE(std::isnan(Measured(view)["sparsity"]));
 }
 
 TEST(AttentionMeasures, lambda_correlates_with_the_context_it_scales) {
   AttentionView view = view_of(HeadMapping::doubled(2, 1), 2, 40);
-  EXPECT_FALSE(measure_attention(view).lambda_rms_correlation) << "one lambda for all";
+  EXPECT_FALSE(Measured(view).find("lambda_rms_correlation")) << "one lambda for all";
   view.lambda = test::drawn({2, 40, 2}, "lambda", 1);
   for (Index i = 0; i < view.context.size(); ++i)
     view.context.data()[i] = 3 - view.lambda.data()[i / 8];  // its RMS is |3 - lambda|
-  EXPECT_NEAR(measure_attention(view).lambda_rms_correlation.value(), -1, 1e-3);
+  EXPECT_NEAR(Measured(view)["lambda_rms_correlation"], -1, 1e-3);
   view.lambda.fill(0.5);
-  EXPECT_TRUE(std::isnan(measure_attention(view).lambda_rms_correlation.value()));
+  EXPECT_TRUE(std::isnan(Measured(view)["lambda_rms_correlation"]));
 }
 
 TEST(AttentionMeasures, the_output_cosine_is_of_heads_that_read_the_same_values) {
@@ -245,10 +261,10 @@ TEST(AttentionMeasures, the_rounding_error_is_that_of_rounded_operands) {
 }
 
 TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {
-  const AttentionMeasures found = measure_attention(view_of(HeadMapping::standard(1, 1), 1, 1));
-  EXPECT_EQ(found.first_token, 1);
-  EXPECT_EQ(found.entropy, 0);
-  EXPECT_TRUE(std::isnan(found.context_outside));
+  const Measured found(view_of(HeadMapping::standard(1, 1), 1, 1));
+  EXPECT_EQ(found["first_token_mass"], 1);
+  EXPECT_EQ(found["entropy"], 0);
+  EXPECT_TRUE(std::isnan(found["context_rms_outside"]));
   EXPECT_EQ(found.first_maps.shape(), (Shape{1, 1, 1, 1}));
 }
 
@@ -257,7 +273,7 @@ TEST(AttentionMeasures, have_the_same_bits_for_every_number_of_threads) {
   std::vector<Metrics> found;
   for (const int threads : {1, 2, 5}) {
     const test::Threads use(threads);
-    found.push_back(attention_metrics(0, measure_attention(view)));
+    found.push_back(measure_attention(view).metrics);
   }
   EXPECT_EQ(found[0], found[1]);
   EXPECT_EQ(found[0], found[2]);

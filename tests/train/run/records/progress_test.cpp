@@ -184,13 +184,5 @@ TEST(PlainInterval, is_round_and_gives_at_most_25_lines) {
   EXPECT_EQ(plain_interval(100000), 5000);
 }
 
-TEST(FormatDuration, is_short) {
-  EXPECT_EQ(format_duration(0.4), "0s");
-  EXPECT_EQ(format_duration(59.6), "1m00s");
-  EXPECT_EQ(format_duration(72), "1m12s");
-  EXPECT_EQ(format_duration(7500), "2h05m");
-  EXPECT_EQ(format_duration(std::numeric_limits<double>::infinity()), "-");
-}
-
 }  // namespace
 }  // namespace difftape::run

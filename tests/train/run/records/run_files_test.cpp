@@ -124,9 +124,9 @@ TEST(Environment, records_command_facts_and_machine) {
 
 TEST(Environment, lists_each_continuation_with_another_configuration_once) {
   const ScratchDir dir;
-  write_env(dir.path(), {}, {});
+  RunDir run{.dir = dir.path(), .env = write_env(dir.path(), {}, {})};
   for (const char* config : {"a", "a", "b", "a"})
-    add_continuation(dir.path(), {{"step", 2}, {"config", config}});
+    add_continuation(run, {{"step", 2}, {"config", config}});
   EXPECT_EQ(read_env(dir.path())["continued"].size(), 3U);
 }
 

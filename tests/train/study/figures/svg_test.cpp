@@ -26,12 +26,6 @@ TEST(SvgText, writes_numbers_without_noise) {
   EXPECT_EQ(number(12.5), "12.5");
   EXPECT_EQ(number(-0.001), "0");
   EXPECT_EQ(number(100), "100");
-  EXPECT_EQ(short_number(3e-4), "3e-4");
-  EXPECT_EQ(short_number(0.003), "3e-3");
-  EXPECT_EQ(short_number(0.03), "0.03");
-  EXPECT_EQ(short_number(120000), "120000");
-  EXPECT_EQ(short_number(1.25e7), "1.25e7");
-  EXPECT_EQ(short_number(0), "0");
 }
 
 TEST(Axis, has_round_ticks_within_its_range) {

@@ -92,12 +92,6 @@ void check_families(const ClaimsFile& file, ConfigErrors& errors) {
   }
 }
 
-std::string digest_of(const std::string& text) {
-  Digest digest;
-  digest.add(text);
-  return digest.hex();
-}
-
 }  // namespace
 
 double Claim::on_axis(double difference) const {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "train/stats/decision.h"
+#include "train/system/number.h"
 
 namespace difftape::study {
 
@@ -190,9 +191,8 @@ double smallest_found(double error, double degrees, double level) {
 }
 
 std::string shown(const Claim& claim, double on_axis) {
-  if (std::isnan(on_axis)) return "-";
-  return claim.metric->scale == Scale::ratio ? fmt::format("x{:.3g}", std::exp(on_axis))
-                                             : fmt::format("{:.3g}", on_axis);
+  return claim.metric->scale == Scale::ratio ? system::number(std::exp(on_axis), "x{:.3g}", "-")
+                                             : system::number(on_axis, "{:.3g}", "-");
 }
 
 }  // namespace
@@ -239,7 +239,7 @@ system::Table power_table(const ClaimsFile& file, Index seeds,
                           fmt::format("{}", fmt::join(power.pairs, " + ")), shown(claim, sd),
                           size(power.half_width), size(power.found),
                           shown(claim, claim.margin_on_axis()),
-                          std::isnan(power.of_none) ? "-" : fmt::format("{:.2f}", power.of_none)});
+                          system::number(power.of_none, "{:.2f}", "-")});
   }
   return table;
 }

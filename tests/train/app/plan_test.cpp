@@ -1,4 +1,4 @@
-#include "train/app/analyze/plan.h"
+#include "train/app/plan.h"
 
 #include <sys/resource.h>
 

@@ -41,8 +41,9 @@ TEST_F(BadData, the_shortest_sufficient_text_trains) {
 }
 
 TEST_F(BadData, other_than_regular_files_are_rejected) {
-  EXPECT_EQ(error("/dev/zero", 65),
-            "difftape: /dev/zero: neither a file nor a directory\nin data.path\n");
+  EXPECT_EQ(
+      error("/dev/zero", 65),
+      "difftape: /dev/zero: is a special file, but must be a file or a directory\nin data.path\n");
 }
 
 TEST_F(BadData, resuming_without_a_run_is_missing_input) {
@@ -167,8 +168,9 @@ TEST_F(BrokenConfig, a_file_that_cannot_be_searched_is_not_reported_as_missing) 
 }
 
 TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_say_which_command_to_use) {
-  EXPECT_EQ(error("sweep: {arms: {a: , b: }}\n"),
-            "a.yaml:1:1: error: sweep: this is a sweep; run it with 'difftape sweep a.yaml'\n");
+  EXPECT_EQ(
+      error("sweep: {arms: {a: , b: }}\n"),
+      "a.yaml:1:1: error: sweep: this file is a sweep; run it with 'difftape sweep a.yaml'\n");
   EXPECT_THAT(test::error(78, project.difftape({"sweep", "tiny.yaml", "--out", "run"})),
               HasSubstr("this file has no 'sweep.arms'; list the arms, or train one "
                         "model with 'difftape train'"));

@@ -11,7 +11,7 @@
 
 namespace difftape {
 
-/// The names of a boolean that may be left to something else.
+/// Names of an optional boolean, whose default depends on another key.
 template <>
 inline constexpr auto kNames<bool> = std::to_array<Named<bool>>({{"true", true}, {"false", false}});
 
@@ -19,15 +19,15 @@ inline constexpr auto kNames<bool> = std::to_array<Named<bool>>({{"true", true},
 
 namespace difftape::run::detail {
 
-/// A member that the configuration gives as one of a list of names.
+/// A member with a fixed list of names as values.
 template <class T>
 concept Choice = HasNames<T> && !std::same_as<T, bool>;
-/// The name of an optional member that has no value: its attention kind or its preset decides.
+/// Value of an optional member that is not set: its attention kind or preset decides.
 inline constexpr const char* kPreset = "preset";
-/// The name of a standard deviation that follows from the inputs of a projection.
+/// Value of a standard deviation computed from the fan-in of a projection.
 inline constexpr const char* kFanIn = "fan_in";
 
-/// Of what is counted, more than any machine takes.
+/// Upper limit of counts, more than any machine can hold.
 inline constexpr double kMaxSize = 1 << 20;
 
 inline ConfigValue to_value(bool v) { return v; }
@@ -88,7 +88,7 @@ void from_value(const ConfigValue& value, std::array<double, N>& out) {
   std::copy_n(items.begin(), N, out.begin());
 }
 
-/// The rule that follows from the type: the words that are its values. None for others.
+/// Returns the words that a key of type T accepts; empty if T has no names.
 template <class T>
 std::vector<std::string> words_of() {
   std::vector<std::string> words;
@@ -101,7 +101,7 @@ std::vector<std::string> words_of() {
   if constexpr (std::same_as<T, std::optional<ProjectionStd>>) words = {kPreset, kFanIn};
   return words;
 }
-/// Numbers that words may stand for.
+/// True for types that accept a number or a word.
 template <class T>
 inline constexpr bool kIsNumberOrWord =
     std::same_as<T, std::optional<double>> || std::same_as<T, std::optional<ProjectionStd>>;
@@ -111,8 +111,9 @@ inline constexpr size_t kFixedLength = 0;
 template <size_t N>
 inline constexpr size_t kFixedLength<std::array<double, N>> = N;
 
-/// field<&Config::optim, &OptimConfig::lr>("optim.lr", above(0), "", "Peak learning rate.")
-/// The flags are those of its section unless others are given.
+/// Returns the registry entry of one member, for example
+/// field<&Config::optim, &OptimConfig::lr>("optim.lr", above(0), "", "Peak learning rate.").
+/// Without `flags` the entry has the usual flags of its section.
 template <auto... path>
 Field field(std::string key, Constraint constraint, std::string unit, std::string help,
             std::optional<unsigned> flags = {}) {

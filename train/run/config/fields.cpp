@@ -25,7 +25,7 @@ std::vector<Field> run_fields() {
                          "Arm of the sweep that the run belongs to; empty means run.name.",
                          kOfResult | kOfSweep | kNamesRun),
       field<at, &R::seed>("run.seed", at_least(0), "",
-                          "Seed of the initialization and of the data order.",
+                          "Seed of the initialization and the data order.",
                           kOfResult | kOfNumbers | kOfSweep),
       field<at, &R::out>("run.out", any_value(), "", "Run directory; empty means runs/<run.name>.",
                          kOfSweep | kNamesRun),
@@ -76,10 +76,11 @@ std::vector<Field> task_fields() {
   return {
       field<at, needles, &N::cities>("data.needles.cities", size, "tokens",
                                      "Number of different cities."),
-      field<at, needles, &N::facts>("data.needles.facts", size, "facts",
-                                    "Numbers of facts N in a sequence, one per setting (N, R)."),
+      field<at, needles, &N::facts>(
+          "data.needles.facts", size, "facts",
+          "Numbers of facts N per sequence, one for each setting (N, R)."),
       field<at, needles, &N::queries>("data.needles.queries", size, "queries",
-                                      "Numbers of queries R, one per setting."),
+                                      "Numbers of queries R per sequence, one for each setting."),
       field<at, needles, &N::digits>("data.needles.digits", between(1, 16), "tokens",
                                      "Number of digits in the number of a city, one token each."),
       field<at, needles, &N::filler>("data.needles.filler", size, "tokens",
@@ -134,8 +135,9 @@ std::vector<Field> optim_fields() {
           "Global L2 norm to which gradients are clipped; 0 disables clipping."),
       field<&Config::train, &TrainConfig::on_spike>(
           "optim.on_spike", any_value(), "",
-          "Reaction to spikes besides max_grad_norm: clip the gradient norm (ZClip), or skip the "
-          "step (OLMo-core)."),
+          "Reaction to spikes in addition to max_grad_norm: clip the gradient norm (ZClip), or "
+          "skip "
+          "the step (OLMo-core)."),
   };
 }
 
@@ -178,22 +180,22 @@ std::vector<Field> train_fields() {
           kDecides | kOfTask | kBesideModel),
       field<at, &T::activation_checkpointing>(
           "train.activation_checkpointing", any_value(), "",
-          "Activations that backward recomputes instead of storing: none, or those of each block; "
-          "the results are the same.",
+          "Activations that backward recomputes instead of storing: none, or all within each "
+          "block. Results are bitwise identical.",
           kOfArm | kBesideModel),
       field<at, &T::precision>(
           "train.precision", any_value(), "",
           "Precision of matmul operands: f32 (full), or rounded to bfloat16, with weights, "
           "moments, "
           "norms, softmax and losses in f32. bf16 needs a processor with bfloat16 instructions; "
-          "bf16_emulated rounds in the same way on any."),
+          "bf16_emulated rounds in the same way on any processor."),
       field<at, &T::gemm>(
           "train.gemm", any_value(), "",
           "Matrix multiplication: the fastest on this machine (auto), or loops with the same bits "
           "on every processor with fused multiply-add (portable; not with train.precision bf16)."),
       field<at, &T::flush_subnormals>("train.flush_subnormals", any_value(), "",
                                       "Treat f32 numbers below 1.2e-38 as 0, which is faster at "
-                                      "large learning rates; f64 never does."),
+                                      "large learning rates; no effect in f64."),
       field<at, &T::gradient_ramp>(
           "train.gradient_ramp", above(0), "",
           "Positive control for claims about late gradients; 1 in any other run. The loss and its "
@@ -202,7 +204,7 @@ std::vector<Field> train_fields() {
   };
 }
 
-/// What 0 means for a number of the spike rule: the rule's own, "olmo2 7, olmo_core 6, ...".
+/// Returns the help on 0 for a number of the spike rule, which lists the default of each rule.
 template <class T>
 std::string own_number(T stats::SpikeRule::*number) {
   std::vector<std::string> each;
@@ -210,7 +212,7 @@ std::string own_number(T stats::SpikeRule::*number) {
     const T own = stats::make_spike_rule(definition).*number;
     if (own != 0) each.push_back(fmt::format("{} {}", name, own));
   }
-  return fmt::format("0 means the rule's own: {}", fmt::join(each, ", "));
+  return fmt::format("0 means the default of the rule: {}", fmt::join(each, ", "));
 }
 
 std::vector<Field> log_fields() {
@@ -294,7 +296,7 @@ bool has_flag(const std::string& key, unsigned flags) {
 namespace {
 
 constexpr std::string_view kShare = "a number of steps, or a fraction of them such as 10%";
-constexpr std::string_view kPasses = "steps are counted, not passes over the data";
+constexpr std::string_view kPasses = "give steps, not passes over the data";
 constexpr std::string_view kBetas = "both betas in one list, [0.9, 0.95]";
 
 constexpr auto kForeign = std::to_array<FrameworkAlias>({
@@ -329,7 +331,7 @@ constexpr auto kForeign = std::to_array<FrameworkAlias>({
     {"block_size", "data.seq_len", ""},
     {"per_device_train_batch_size", "data.batch_size", ""},
     {"dataset", "data.path", "files or globs"},
-    {"device", "", "training is on the CPU; leave it out"},
+    {"device", "", "difftape trains on the CPU; leave it out"},
     {"optimizer", "optim", "", true},
 });
 

@@ -1,6 +1,6 @@
 #pragma once
-// The registry of the keys of a run; sweep_settings.h has those of a sweep. It serves the reader,
-// `config keys`, `config show` and the JSON Schema. Defaults come from the initialisers of the
+// Registry of the keys of a run; sweep_settings.h has the keys of a sweep. The reader,
+// `config keys`, `config show` and the JSON Schema use it. Defaults are the initializers of the
 // structs.
 
 #include <span>
@@ -13,66 +13,68 @@
 
 namespace difftape::run {
 
-/// What a key is about; Field::flags has several.
+/// Bits that classify a key; Field::flags combines several.
 enum KeyFlag : unsigned {
-  kOfResult = 1,       ///< decides results: a run goes on with the value it began with
-  kOfNumbers = 2,      ///< likewise, whatever the run is called and wherever its files are
-  kOfTask = 4,         ///< what is learned, and how long: runs of different tasks do not compare
-  kOfArm = 8,          ///< the same in all runs of an arm: no name, learning rate or measurement
-  kOfAttention = 16,   ///< differs between arms that compare kinds of attention
-  kOfSweep = 32,       ///< decided by a sweep: cannot be set in an arm or swept
-  kNamesRun = 64,      ///< what a run is called, and where it is
-  kNamesData = 128,    ///< files, of whose contents a run knows the digest
-  kBesideModel = 256,  ///< weights of a model fit any value
+  kOfResult = 1,       ///< affects recorded results: a resumed run keeps its value
+  kOfNumbers = 2,      ///< affects computed numbers; names and paths do not
+  kOfTask = 4,         ///< task and length of training: runs that differ cannot be compared
+  kOfArm = 8,          ///< equal in all runs of an arm: not a name, learning rate or measurement
+  kOfAttention = 16,   ///< may differ between arms that compare attention kinds
+  kOfSweep = 32,       ///< set by a sweep: an arm or grid cannot set it
+  kNamesRun = 64,      ///< name or path of the run
+  kNamesData = 128,    ///< paths of data files, whose digests a run records
+  kBesideModel = 256,  ///< does not affect if saved weights fit the model
   kDecides = kOfResult | kOfNumbers | kOfArm,
 };
 
-/// What `config keys` and the schema say of a key.
+/// Description of a key for `config keys` and the schema.
 struct KeyInfo {
   std::string key;   ///< "model.d_model"
   ValueSpec spec;    ///< type, default and range
   std::string unit;  ///< empty: none
-  std::string help;  ///< what it means
+  std::string help;  ///< its meaning, one or more sentences
 };
 
 struct Field : KeyInfo {
   ConfigValue (*get)(const Config&);
   void (*set)(Config&, const ConfigValue&);  ///< the value has the type of spec.initial
-  unsigned flags;                            ///< of KeyFlag
+  unsigned flags;                            ///< KeyFlag bits
 };
 
-/// Every key, grouped by section in the order of the structs.
+/// Returns every key, grouped by section in the order of the structs.
 const std::vector<Field>& fields();
 
-/// Of these the keys of the section `model:`, in the order of the structs.
+/// Returns the keys of the section `model:`, a part of fields().
 std::vector<Field> model_fields();
 
-/// Null if there is no such key.
+/// Returns the entry of a key, or null if the key is unknown.
 const Field* find_field(const std::string& key);
 
-/// The flags of most keys in the section of `key`.
+/// Returns the flags that most keys in the section of `key` have.
 unsigned usual_flags(std::string_view key);
-/// Whether a key has one of the flags. One that another version knows has those of its section.
+/// Returns true if a key has one of the flags. A key that only another version of difftape knows
+/// has the usual flags of its section.
 bool has_flag(const std::string& key, unsigned flags);
 
+/// A key of nanoGPT, Hugging Face or another framework, for hints in errors.
 struct FrameworkAlias {
   std::string_view name;  ///< "n_embd"
-  std::string_view key;   ///< ours, "model.d_model"; empty: there is nothing like it here
-  std::string_view note;  ///< what differs from it here, or why there is nothing
-  bool section = false;   ///< a section: "optimizer"
+  std::string_view key;   ///< equivalent in difftape, "model.d_model"; empty: none
+  std::string_view note;  ///< difference from the equivalent, or the reason why there is none
+  bool section = false;   ///< names a section, such as "optimizer"
 
-  /// "it is model.d_model here", "it is optim.betas here: both in one list" or the note.
+  /// Returns "it is model.d_model here", "it is optim.betas here: NOTE" or the note alone.
   std::string description() const;
 };
 
 std::span<const FrameworkAlias> framework_aliases();
 
-/// By the last part of a key, "model.n_embd"; null if the name is nobody's.
+/// Finds an alias by the last part of a key such as "model.n_embd"; null if there is none.
 const FrameworkAlias* find_framework_alias(std::string_view key, bool section);
 
-/// "lr" of "optim.lr".
+/// Returns "lr" for "optim.lr".
 std::string_view last_part(std::string_view key);
-/// As names of Python are written: "Learning-Rate" is "learning_rate".
+/// Converts a name to the style of Python: "Learning-Rate" becomes "learning_rate".
 std::string normalised(std::string_view name);
 
 }  // namespace difftape::run

@@ -1,4 +1,4 @@
-// Combinations of the keys of a model that are invalid, each with what to write instead.
+// Invalid combinations of the keys of a model, each with a valid alternative.
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "train/run/config/reader.h"
@@ -6,12 +6,12 @@
 namespace difftape::run {
 namespace {
 
-/// Collects what is wrong. All combinations have one key in common.
+/// Collects conflicts, which all involve one common key.
 class Conflicts {
  public:
   explicit Conflicts(std::string common_key) : common_key_(std::move(common_key)) {}
 
-  /// `keys` are below `model`.
+  /// Adds a conflict of `keys`, given without "model.", if `invalid`.
   template <class... Args>
   void add_if(bool invalid, std::vector<std::string> keys, fmt::format_string<Args...> message,
               Args&&... args) {
@@ -32,38 +32,37 @@ void check_maps(const ModelConfig& model, const AttentionFields& fields, Conflic
   const std::string_view kind = config.kind.name();
   const bool one_map = fields.maps() == 1;
   conflicts.add_if(one_map && config.pairing, {"attention.pairing"},
-                   "{} has one softmax map a head, so there is nothing to subtract; write kind: "
+                   "{} has one softmax map per head, so there is nothing to subtract; write kind: "
                    "diff_v2 to pair its query heads, or leave out pairing",
                    kind);
   conflicts.add_if(
       fields.mapping == MappingKind::paired && config.pairing, {"attention.pairing"},
-      "the pairs of {} are heads 2i and 2i+1 of queries and keys; another choice would "
-      "only rename them. Write kind: diff_v2, where pairing decides which key head each "
-      "map reads, or leave it out",
+      "{} pairs query heads 2i and 2i+1 with key heads 2i and 2i+1; another pairing only renames "
+      "them. Write kind: diff_v2, where pairing selects the key head of each map, or leave it out",
       kind);
   conflicts.add_if(fields.mapping == MappingKind::doubled &&
                        fields.pairing == Pairing::split_half && kv_heads_of(model) == 1,
                    {"attention.pairing", "num_kv_heads"},
-                   "with one key head all query heads are of one group, and pairing them otherwise "
-                   "only renames them; write num_kv_heads above 1, or leave out pairing");
+                   "with one key head, all query heads are in one group, and another pairing only "
+                   "renames them; write num_kv_heads above 1, or leave out pairing");
   const AttentionKind baseline;
   conflicts.add_if(config.kind != baseline && fields == fields_of(plain_kind(baseline, config)),
                    {"attention.softmax_denominator", "attention.gate"},
-                   "without what makes it {}, this is {}; write kind: {}", kind, baseline.name(),
+                   "without its gate or sink, {} equals {}; write kind: {}", kind, baseline.name(),
                    baseline.name());
   conflicts.add_if(one_map && config.lambda, {"attention.lambda"},
-                   "{} has one softmax map a head, so there is nothing to subtract; write kind: "
+                   "{} has one softmax map per head, so there is nothing to subtract; write kind: "
                    "diff_v1 or diff_v2, or leave out lambda",
                    kind);
   const bool has_init = !one_map && fields.lambda == LambdaKind::exponential;
   conflicts.add_if(config.lambda_init && !has_init, {"attention.lambda_init", "attention.lambda"},
-                   "lambda_init is the constant in V1's exponential lambda, and this variant has "
-                   "none; write lambda: exponential, or leave out lambda_init");
+                   "lambda_init is the constant term of V1's exponential lambda, which this "
+                   "variant does not use; write lambda: exponential, or leave out lambda_init");
   conflicts.add_if(
       config.lambda_init_value != AttentionConfig{}.lambda_init_value &&
           !(has_init && fields.lambda_init == LambdaInit::constant),
       {"attention.lambda_init_value", "attention.lambda_init", "attention.lambda"},
-      "the value is used with lambda_init: constant only; write that too, or leave out "
+      "lambda_init_value is only used with lambda_init: constant; write that too, or leave out "
       "lambda_init_value");
 }
 
@@ -71,16 +70,16 @@ void check_qk_clip(const AttentionFields& fields, Conflicts& conflicts) {
   if (fields.qk_clip == 0) return;
   conflicts.add_if(
       fields.qk_norm, {"attention.qk_clip_threshold", "attention.qk_norm"},
-      "qk_norm undoes what QK-clip does to the weights of queries and keys, and bounds "
-      "their logits itself; leave out one of them");
+      "qk_norm undoes the scaling of query and key weights by QK-clip, and bounds the logits "
+      "itself; leave out one of them");
   conflicts.add_if(
       fields.logit_softcap > 0, {"attention.qk_clip_threshold", "attention.attn_logit_softcap"},
-      "QK-clip needs the logits as they are, and attn_logit_softcap bounds them; leave "
-      "out one of them");
-  conflicts.add_if(fields.softmax_denominator == SoftmaxDenominator::sink,
-                   {"attention.qk_clip_threshold", "attention.softmax_denominator"},
-                   "the largest logit of a row is known together with its learned sink only; write "
-                   "softmax_denominator: softmax or softmax1, or leave out qk_clip_threshold");
+      "QK-clip needs unbounded logits, and attn_logit_softcap bounds them; leave out one of them");
+  conflicts.add_if(
+      fields.softmax_denominator == SoftmaxDenominator::sink,
+      {"attention.qk_clip_threshold", "attention.softmax_denominator"},
+      "QK-clip cannot separate the largest logit of a row from the learned sink; write "
+      "softmax_denominator: softmax or softmax1, or leave out qk_clip_threshold");
 }
 
 void check_context(const ModelConfig& model, const AttentionFields& fields, Conflicts& conflicts) {
@@ -92,7 +91,7 @@ void check_context(const ModelConfig& model, const AttentionFields& fields, Conf
       {fields.block_size > 0, "block_size"}};
   for (const auto& [given, key] : unknown)
     conflicts.add_if(given, {"attention." + key},
-                     "{} makes its context by a rule of its own, which knows no {}; leave it out",
+                     "{} computes its context without a softmax, so {} has no effect; leave it out",
                      fields.context, key);
 }
 
@@ -126,7 +125,7 @@ void check_heads(const ModelConfig& model, const AttentionFields& fields, Confli
   const bool odd = model.num_heads % 2 != 0;
   conflicts.add_if(odd, {"num_heads"},
                    "{} pairs the heads of the baseline, but num_heads is {}; need an even number. "
-                   "num_heads is always the baseline's head count: its pairs follow from it",
+                   "num_heads counts the heads of the softmax baseline for every kind",
                    kind, model.num_heads);
   conflicts.add_if(!odd && kv_heads_of(model) % 2 != 0, {"num_kv_heads"},
                    "{} pairs the key and value heads of the baseline, but num_kv_heads is {}; need "
@@ -138,21 +137,21 @@ void check_rope(const ModelConfig& model, Conflicts& conflicts) {
   const RopeScaling& scaling = model.rope_scaling;
   const bool none = scaling.rope_type == RopeScalingKind::none;
   conflicts.add_if(!none && !model.rope, {"rope_scaling.rope_type"},
-                   "without RoPE there are no frequencies to scale; leave it out, or write "
-                   "model.rope: true");
+                   "model.rope is false, so there are no frequencies to scale; leave it out, or "
+                   "write model.rope: true");
   conflicts.add_if(
       !none && scaling.factor == 1, {"rope_scaling.factor"},
-      "a factor of 1 scales nothing; write how much longer sequences are than those of "
-      "training, such as 4");
+      "a factor of 1 scales nothing; write the ratio of the new to the trained sequence length, "
+      "such as 4");
   conflicts.add_if(
       none && scaling.factor != 1, {"rope_scaling.factor"},
-      "is used with a kind of scaling; write model.rope_scaling.rope_type: linear, ntk "
-      "or yarn, or leave it out");
+      "has no effect with rope_type none; write model.rope_scaling.rope_type: linear, ntk or yarn, "
+      "or leave it out");
   conflicts.add_if(scaling.rope_type != RopeScalingKind::yarn && scaling.original_seq_len != 0,
                    {"rope_scaling.original_seq_len"},
-                   "is used with model.rope_scaling.rope_type: yarn only; leave it out");
+                   "is only used with model.rope_scaling.rope_type: yarn; leave it out");
   conflicts.add_if(none && scaling.attention_factor != 0, {"rope_scaling.attention_factor"},
-                   "is used with a kind of scaling; leave it out");
+                   "has no effect with rope_type none; leave it out");
 }
 
 void check_moe(const ModelConfig& model, Conflicts& conflicts) {
@@ -228,7 +227,7 @@ std::string unsupported_reason(const ModelConfig& model) {
   if (const auto conflicts = model_conflicts(model); !conflicts.empty())
     return conflicts.front().message;
   try {
-    static_cast<void>(LanguageModel(model));  // declares parameters, allocates none
+    static_cast<void>(LanguageModel(model));  // declares parameters without allocating them
   } catch (const ConfigError& error) {
     return error.what();
   }

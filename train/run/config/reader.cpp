@@ -66,23 +66,23 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-/// Why the file cannot be read, or nothing. Fills `text`.
-/// A file that another one names may not be a device or a pipe, which can wait for ever.
+/// Reads a file into `text`. Returns an empty string, or the reason why it cannot be read.
+/// Rejects a device or a pipe that a file names, because reading it can block forever.
 std::string read_text(const std::string& path, bool named_by_a_file, std::string& text) {
   std::error_code error;
   const auto status = fs::status(path, error);
   if (status.type() == fs::file_type::none) return "cannot be read: " + error.message();
   if (!fs::exists(status)) return "no such file" + system::did_you_mean_file(path);
-  if (fs::is_directory(status)) return "is a folder; need a YAML file";
+  if (fs::is_directory(status)) return "is a folder, but must be a YAML file";
   if (named_by_a_file && !fs::is_regular_file(status))
-    return "is not a regular file; need a YAML file";
+    return "is a device or a pipe, but must be a YAML file";
   std::ifstream file(path, std::ios::binary);
   text.resize(kMaxFileBytes + 1);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) return "cannot be read; check its permissions";
   text.resize(file.gcount());
-  if (text.size() > kMaxFileBytes) return "longer than 64 KiB; need a YAML file";
-  if (text.find('\0') != std::string::npos) return "is not text; need a YAML file";
+  if (text.size() > kMaxFileBytes) return "is longer than 64 KiB, but must be a YAML file";
+  if (text.find('\0') != std::string::npos) return "is binary, but must be a YAML file";
   return "";
 }
 
@@ -93,7 +93,7 @@ void make_absolute(ConfigValue& paths, const SourceLocation& said_at) {
     for (std::string& path : *several) path = system::absolute_path(path, folder);
 }
 
-constexpr double kMaxPart = 1e15;  // where each integer still has a double of its own
+constexpr double kMaxPart = 1e15;  // below 2^53, so every integer is exact in a double
 
 double number_of(const ConfigValue& value) {
   const Index* whole = std::get_if<Index>(&value);
@@ -105,8 +105,8 @@ double part_of(const ConfigValue& whole, double percent, bool rounds) {
   return rounds ? std::round(part) : std::strtod(fmt::format("{:.15g}", part).c_str(), nullptr);
 }
 
-/// Which keys hold a share while a configuration is read, "10%" of train.steps: at first all that
-/// may, with the default.
+/// Keys whose value is a percentage of another key, such as 10% of train.steps, while a
+/// configuration is read. It starts with the defaults.
 class Shares {
  public:
   Shares() {
@@ -114,8 +114,8 @@ class Shares {
       if (!field.spec.constraint.share_of.empty()) take(field, field.spec.standard());
   }
 
-  /// Takes the value that was read for a key: true if it is a share, to be applied later, and false
-  /// if it holds as it is.
+  /// Takes the value that was read for a key. Returns true if it is a percentage, which apply()
+  /// resolves, and false for any other value.
   bool take(const Field& field, const ConfigValue& value) {
     if (field.spec.constraint.share_of.empty()) return false;
     const std::string* share = std::get_if<std::string>(&value);
@@ -126,9 +126,9 @@ class Shares {
     return share != nullptr;
   }
 
-  /// Gives each key that holds a share its value, and says so in its origin. Integers are rounded
-  /// to the nearest, others to 15 digits: 10% of 0.003 is 0.0003. Adds values out of their range to
-  /// `errors`, and their keys to `broken`; keys that follow from a broken one stay.
+  /// Sets each key that holds a percentage, and records it in the key's origin. Integers are
+  /// rounded to the nearest, others to 15 digits: 10% of 0.003 is 0.0003. Adds values out of range
+  /// to `errors` and their keys to `broken`. Percentages of a broken key are left alone.
   void apply(ResolvedConfig& resolved, std::set<std::string>& broken, ConfigErrors& errors) const {
     for (const auto& [key, text] : text_of_) {
       const Field& field = *find_field(key);
@@ -141,8 +141,8 @@ class Shares {
       const double part = part_of(of, percent_of(text).value(), rounds);
       if (part > kMaxPart || !field.spec.constraint.allows(part)) {
         errors.add(origin.location,
-                   fmt::format("{}: {}, {}, is {} and out of range; need {}", key, origin.share,
-                               number_of(of), part, field.spec.constraint.range()));
+                   fmt::format("{}: {} (which is {}) is {}, out of range; need {}", key,
+                               origin.share, number_of(of), part, field.spec.constraint.range()));
         broken.insert(key);
         continue;
       }
@@ -168,7 +168,8 @@ Assignments::Assignments(ConfigErrors& errors, std::vector<std::string> extra_ke
 
 void Assignments::add_file(const std::string& path) { load(system::here_or_shared(path), nullptr); }
 
-/// `named_at` is the location of the `base:` that names the file; null for the user's own file.
+/// `named_at` is the location of the `base:` that names the file; null for the file that the user
+/// named.
 void Assignments::load(const std::string& path, const SourceLocation* named_at) {
   std::string text;
   if (const std::string problem = read_text(path, named_at != nullptr, text); !problem.empty()) {
@@ -179,9 +180,8 @@ void Assignments::load(const std::string& path, const SourceLocation* named_at) 
   }
   const std::string identity = fs::weakly_canonical(path).string();
   if (contains(loading_, identity)) {
-    errors_->add(*named_at, fmt::format("base: {} leads back to itself; remove one 'base:' of "
-                                        "the circle",
-                                        path));
+    errors_->add(*named_at,
+                 fmt::format("base: {} is its own base; remove one 'base:' of the cycle", path));
     return;
   }
   if (!loaded_.insert(identity).second) return;
@@ -245,9 +245,9 @@ void Assignments::add_root(const YamlNode& root, bool may_have_bases) {
   for (const auto& [key, value] : root.pairs) {
     if (key.text != "base") continue;
     if (!may_have_bases) {
-      errors_->add(key.location, "base: only a configuration file can name its bases");
+      errors_->add(key.location, "base: only a configuration file can name bases; remove it");
     } else if (base) {
-      errors_->add(key.location, "duplicate key 'base'; give several bases as one list");
+      errors_->add(key.location, "duplicate key 'base'; write several bases as one list");
     } else {
       base = &value;
       add_bases(value);
@@ -289,9 +289,8 @@ void Assignments::flatten(const YamlNode& map, const std::string& section, Seen&
         return k.starts_with(key + ".");
       });
       errors_->add(value.location,
-                   fmt::format("{} is a section, got {}; give its keys, for example "
-                               "{}",
-                               key, value.describe(), *inside));
+                   fmt::format("{}: expected a section, got {}; set its keys, for example {}", key,
+                               value.describe(), *inside));
     }
   }
 }
@@ -302,8 +301,11 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
   const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
   if (of_sweep && !std::ranges::count(sections_, "sweep")) {
     errors_->add(location, location.line == 0
-                               ? fmt::format("{}: only 'difftape sweep' knows this key", key)
-                               : fmt::format("{}: this is a sweep; run it with 'difftape sweep {}'",
+                               ? fmt::format("{}: only 'difftape sweep' reads this key; leave it "
+                                             "out",
+                                             key)
+                               : fmt::format("{}: this file is a sweep; run it with 'difftape "
+                                             "sweep {}'",
                                              key, location.source));
     complete_ = false;
     return;
@@ -316,7 +318,7 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
     return;
   }
   std::vector<std::string> candidates = section ? sections_ : keys_;
-  if (section && of_sweep) candidates = keys_;  // some of them are maps
+  if (section && of_sweep) candidates = keys_;  // values of some sweep keys are maps
   if (!of_sweep)
     std::erase_if(candidates, [](const std::string& k) { return k.starts_with("sweep."); });
   candidates.push_back("base");
@@ -351,7 +353,7 @@ ResolvedConfig Assignments::resolve() const {
     }
   }
   shares.apply(resolved, broken, *errors_);
-  if (!texts_.empty()) broken.insert("data.path");  // a stored model may have none; who reads asks
+  if (!texts_.empty()) broken.insert("data.path");  // may be missing in a stored configuration
   if (complete_) validate(resolved, broken, *errors_);
   return resolved;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A configuration file and its overrides, read strictly into a Config that knows where every value
-// came from; and the rules that bind several keys.
+// Reads a configuration file and its overrides strictly into a Config, and remembers the origin of
+// every value. Declares the rules that involve several keys.
 
 #include <map>
 #include <set>
@@ -12,26 +12,27 @@
 
 namespace difftape::run {
 
+/// Source of one value.
 struct Origin {
   SourceLocation location;
   int rank = 0;            ///< position in the order of application; 0: the default
-  std::string share = {};  ///< of a value that follows from another: "10% of train.steps"
+  std::string share = {};  ///< "10% of train.steps" for a relative value, else empty
 
-  /// For people: "default", "a.yaml:3", "10% of train.steps, --set".
+  /// Returns a short form for people: "default", "a.yaml:3", "10% of train.steps, --set".
   std::string str() const;
 };
 
 struct ResolvedConfig {
   Config config;
-  std::map<std::string, Origin> origins;  ///< of the keys that were given, or follow from others
+  std::map<std::string, Origin> origins;  ///< by key; keys with defaults are missing
 
-  /// Where the value of a key came from; an empty location for a default.
+  /// Returns the source of a key's value; an empty location for a default.
   Origin origin(const std::string& key) const;
 };
 
 /// Reads a file, or the config.yaml of a run directory, with its bases, then `key=value` overrides.
-/// Throws ConfigError with every error of all of them, or MissingInput if the file is not there or
-/// not readable.
+/// Throws ConfigError with all errors of all sources, or MissingInput if the file does not exist or
+/// is not readable.
 ResolvedConfig load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// Reads a configuration stored in another file, such as a checkpoint, then `key=value` overrides.
@@ -39,45 +40,46 @@ ResolvedConfig load_config(const std::string& path, const std::vector<std::strin
 Config config_from_yaml(const std::string& text, const std::string& where,
                         const std::vector<std::string>& overrides = {});
 
-/// Sets one key from its value in YAML, without the rules that bind several keys. Throws
+/// Sets one key from its value in YAML, without the rules that involve several keys. Throws
 /// ConfigError.
 void set_value(Config& config, const std::string& key, const std::string& yaml);
 
+/// A key and the value that one source gives it.
 struct Assignment {
   std::string key;  ///< dotted; always a known key
   YamlNode value;
   SourceLocation location;  ///< of the key
 };
 
-/// What files, their bases, sweep arms and `--set` say, flattened to dotted keys in the order in
-/// which they apply: a later assignment of a key replaces an earlier one.
+/// Assignments of files, their bases, sweep arms and `--set`, flattened to dotted keys in the order
+/// in which they apply: a later assignment of a key replaces an earlier one.
 /// Unknown and duplicate keys, unreadable files and bad bases are added to `errors`, which must
-/// outlive this. Copies continue independently: a sweep reads its file once and copies per arm.
+/// outlive this object. Copies are independent: a sweep reads its file once and copies it per arm.
 class Assignments {
  public:
-  /// `extra_keys` are known besides those of Config; their values may be maps.
+  /// `extra_keys` are known in addition to the keys of Config; their values may be maps.
   explicit Assignments(ConfigErrors& errors, std::vector<std::string> extra_keys = {});
 
-  /// A file after its bases. Throws MissingInput if there is no such file.
+  /// Adds a file after its bases. Throws MissingInput if the file does not exist.
   void add_file(const std::string& path);
-  /// Text without bases, whose paths stay as they are. `where` names it in messages.
+  /// Adds YAML text without bases; its paths stay as they are. `where` names it in messages.
   void add_text(const std::string& text, const std::string& where);
-  /// A map within a file, with bases relative to that file: a sweep arm.
+  /// Adds a map within a file, such as a sweep arm. Its bases are relative to that file.
   void add_map(const YamlNode& map);
-  /// One `key=value` of the command line, the value in YAML.
+  /// Adds one `key=value` of the command line, the value in YAML.
   void add_override(const std::string& text);
 
-  /// The value of a known key that is written elsewhere: in a list of values to try.
+  /// Adds a known key whose value is an item of a list, such as a sweep's grid.
   void add_node(const std::string& key, const YamlNode& value);
-  /// A plain text or number that follows from something else the user wrote at `location`.
+  /// Adds a scalar derived from another setting, which the user wrote at `location`.
   void add_value(const std::string& key, const std::string& text, const SourceLocation& location);
 
-  /// The last assignment of a key, or null.
+  /// Returns the last assignment of a key, or null.
   const Assignment* find(const std::string& key) const;
   const std::vector<Assignment>& all() const { return assignments_; }
 
-  /// Reads every value and runs the cross-field checks whose keys were all readable. Paths become
-  /// absolute: those in a file are seen from its folder, others from the working directory.
+  /// Reads every value, then checks each rule whose keys are all readable. Paths become absolute:
+  /// a path in a file is relative to the file's folder, any other to the working directory.
   ResolvedConfig resolve() const;
 
  private:
@@ -92,30 +94,32 @@ class Assignments {
   ConfigErrors* errors_;
   std::vector<std::string> keys_, sections_;
   std::vector<Assignment> assignments_;
-  std::set<std::string> suspects_;    ///< keys probably meant by unknown ones
+  std::set<std::string> suspects_;    ///< keys that the unknown keys probably mean
   std::vector<std::string> loading_;  ///< files whose bases are being read, outermost first
-  std::set<std::string> loaded_;      ///< a file that is reached twice applies once, the first time
+  std::set<std::string> loaded_;      ///< files already read; each applies once
   std::set<std::string> texts_;       ///< sources whose paths stay as they are
   bool complete_ = true;              ///< every file could be parsed
 };
 
-/// An invalid combination of the keys of a model: the keys, and what to write instead.
+/// An invalid combination of the keys of a model, with a valid alternative.
 struct ConfigConflict {
   std::vector<std::string> keys;  ///< such as "model.attention.pairing"
   std::string message;
 };
+/// Returns all invalid combinations in `model`; empty if there are none.
 std::vector<ConfigConflict> model_conflicts(const ModelConfig& model);
-/// Why this model cannot be built, for example because its heads make no pairs; empty if it can.
+/// Returns the reason why this model cannot be built, such as an odd number of heads; empty if it
+/// can.
 std::string unsupported_reason(const ModelConfig& model);
 
-/// Settings that are valid but without effect, each with what to write instead.
+/// Returns a warning for each setting that is valid but has no effect, with an alternative.
 std::vector<std::string> warnings_of(const Config& config);
 
-/// True for one word that can be a folder: no '/', no control characters, not "." or "..".
+/// Returns true for a valid folder name: not empty, no '/', no control characters, not "." or "..".
 bool can_name_folder(const std::string& name);
 
-/// Adds an error for every broken rule that binds several keys, at the location of the key that was
-/// given last among those it binds. Rules that bind a key in `unreadable` are skipped.
+/// Adds an error for every broken rule between several keys, at the location of the key that was
+/// given last. Rules with a key in `unreadable` are skipped.
 void validate(const ResolvedConfig& resolved, const std::set<std::string>& unreadable,
               ConfigErrors& errors);
 

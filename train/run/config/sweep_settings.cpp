@@ -9,7 +9,7 @@ SweepField field(const char* key, T SweepSettings::*member, Constraint constrain
   return {{key, {T{}, std::move(constraint)}, "", help}, member};
 }
 
-/// A key whose value is read where it is used; `type` says what it looks like.
+/// Returns a key whose value the sweep reads itself; `type` describes it.
 SweepField structured(const char* key, std::optional<YamlNode> SweepSettings::*member,
                       Constraint constraint, const char* type, const char* help) {
   return {{key, {std::string{}, std::move(constraint), 0, type}, "", help}, member};

@@ -1,6 +1,6 @@
 #pragma once
-// The section `sweep:` of a configuration file, which only `difftape sweep` reads, and the registry
-// of its keys.
+// The section `sweep:` of a configuration file and the registry of its keys. Only `difftape sweep`
+// reads it.
 
 #include <optional>
 #include <string>
@@ -12,39 +12,39 @@
 
 namespace difftape::run {
 
-/// What the section says, without the combinations that follow from it.
+/// Values of the section, before they are expanded to runs.
 struct SweepSettings {
   std::string name = {};               ///< empty: the name of the file
   std::string baseline = {};           ///< empty: the first arm
-  std::string claims = {};             ///< a file, seen from the one that names it; empty: none
-  std::string results = {};            ///< a folder with an index.csv, likewise; empty: none
+  std::string claims = {};             ///< file, relative to this one; empty: none
+  std::string results = {};            ///< folder with an index.csv, likewise; empty: none
   std::vector<std::string> only = {};  ///< empty: all arms
-  std::vector<Index> seeds = {};       ///< empty: that of run.seed alone
-  std::optional<YamlNode> lr = {};     ///< numbers of optim.lr, wortsman, or the arms' own
-  std::optional<YamlNode> grid = {};   ///< lists of values by key, nested or dotted; zip likewise
-  std::optional<YamlNode> zip = {};
-  std::optional<YamlNode> arms = {};  ///< what is set in each arm, by its name
+  std::vector<Index> seeds = {};       ///< empty: run.seed
+  std::optional<YamlNode> lr = {};     ///< values of optim.lr, wortsman, or one value per arm
+  std::optional<YamlNode> grid = {};   ///< lists of values by key, nested or dotted
+  std::optional<YamlNode> zip = {};    ///< likewise, combined by position
+  std::optional<YamlNode> arms = {};   ///< settings by name of the arm
 };
 
-/// A key of the section. One without a plain value has no spec.initial, and says its type itself.
+/// A key of the section. If its value is a structure, spec.form describes the type.
 struct SweepField : KeyInfo {
   std::variant<std::string SweepSettings::*, std::vector<std::string> SweepSettings::*,
                std::vector<Index> SweepSettings::*, std::optional<YamlNode> SweepSettings::*>
       member;
 };
 
-/// Every key, in the order of the struct.
+/// Returns every key, in the order of the struct.
 const std::vector<SweepField>& sweep_fields();
-/// "sweep.name", ...: what Assignments has to know besides the keys of a run.
+/// Returns "sweep.name", ...: the extra keys of Assignments.
 std::vector<std::string> sweep_keys();
 
-/// `settings` with what is given. Adds values of the wrong type or range to `errors`; they count as
-/// not given.
+/// Returns `settings` updated with the given values. A value of the wrong type or range is added to
+/// `errors` and ignored.
 SweepSettings read_sweep_settings(const Assignments& given, SweepSettings settings,
                                   ConfigErrors& errors);
 
-/// The learning rates that sweep.lr: wortsman stands for (Wortsman et al. 2023, arXiv:2309.14322,
-/// section 3), as they are written.
+/// Learning rates of `sweep.lr: wortsman`, as strings (Wortsman et al. 2023, arXiv:2309.14322,
+/// section 3).
 inline constexpr const char* kWortsman = "wortsman";
 const std::vector<std::string>& wortsman_lrs();
 

@@ -18,7 +18,8 @@ class Rules {
         ConfigErrors& errors)
       : resolved_(resolved), unreadable_(unreadable), errors_(errors) {}
 
-  /// `keys` are those the rule binds; the error is at the first if all have their defaults.
+  /// Adds an error unless `holds`. It is at the key among `keys` that was given last, or at the
+  /// first if all have their defaults.
   template <class... Args>
   void check(bool holds, const std::vector<std::string>& keys, fmt::format_string<Args...> message,
              Args&&... args) const {
@@ -51,8 +52,8 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
   const std::vector<std::string> dim_keys =
       m.head_dim == 0 ? std::vector{heads, std::string("model.d_model"), dim} : std::vector{dim};
   rules.check(!divides || !m.rope || head_dim % 2 == 0, dim_keys,
-              "head_dim is {}{}; need an even number, because RoPE turns pairs of features; or set "
-              "model.rope: false",
+              "head_dim is {}{}; need an even number, because RoPE rotates pairs of features; or "
+              "set model.rope: false",
               head_dim, m.head_dim == 0 ? " (d_model / num_heads)" : "");
   rules.check(m.num_heads % kv_heads == 0, {kv, heads},
               "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
@@ -80,7 +81,7 @@ void validate_blocks(const Config& c, const Rules& rules) {
 }
 
 void validate_softcaps(const ModelConfig& m, const Rules& rules) {
-  constexpr double kLeast = 1e-3;  // smaller ones leave no logit to speak of, or divide by 0 in f32
+  constexpr double kLeast = 1e-3;  // smaller caps flatten all logits, or divide by 0 in f32
   const auto check = [&](const std::string& key, double cap) {
     rules.check(cap == 0 || cap >= kLeast, {key}, "{} is too small; need 0 (no cap) or at least {}",
                 cap, kLeast);
@@ -91,14 +92,16 @@ void validate_softcaps(const ModelConfig& m, const Rules& rules) {
 
 void validate_samples(const Config& c, const Rules& rules) {
   if (c.log.sample_interval == 0) return;
-  rules.check(!is_task(c.data.type), {"log.sample_interval", "data.type"},
-              "samples are text; the tokens of data.type {} have none", to_string(c.data.type));
+  rules.check(
+      !is_task(c.data.type), {"log.sample_interval", "data.type"},
+      "samples are text, but tokens of data.type {} have none; set log.sample_interval to 0",
+      to_string(c.data.type));
   rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_interval"},
-              "is empty; need at least one byte to begin with");
-  if (c.data.type != DataKind::text) return;  // how many tokens it is, the data say
+              "is empty; need at least one byte");
+  if (c.data.type != DataKind::text) return;  // the tokenizer decides the number of tokens
   const auto length = std::ssize(c.log.sample_prompt);
   rules.check(length <= c.model.max_seq_len, {"log.sample_prompt", "model.max_seq_len"},
-              "is {} tokens long; the context of the model ends at {}", length,
+              "is {} tokens long, but model.max_seq_len is {}; shorten the prompt", length,
               c.model.max_seq_len);
 }
 
@@ -107,20 +110,21 @@ void validate_needles(const Config& c, const Rules& rules) {
   const std::string all_facts = "data.needles.facts", all_queries = "data.needles.queries";
   const bool paired = task.facts.size() == task.queries.size() && !task.facts.empty();
   rules.check(paired, {all_facts, all_queries},
-              "{} numbers of facts and {} of queries; need one of each for every setting (N, R)",
+              "{} numbers of facts and {} numbers of queries; need one of each per setting (N, R)",
               task.facts.size(), task.queries.size());
   for (size_t i = 0; paired && i < task.facts.size(); ++i) {
     const Index facts = task.facts[i], queries = task.queries[i];
     rules.check(queries <= facts, {all_facts, all_queries},
-                "{} queries of {} facts; a fact is asked for once: lower {} or raise {}", queries,
-                facts, all_queries, all_facts);
+                "{} queries of {} facts; each fact is queried at most once: lower {} or raise {}",
+                queries, facts, all_queries, all_facts);
     rules.check(facts <= task.cities, {"data.needles.cities", all_facts},
-                "{} facts are about different cities, but there are {}; raise data.needles.cities",
+                "{} facts need as many different cities, but there are {}; raise "
+                "data.needles.cities",
                 facts, task.cities);
     const Index needed = facts * task.fact_tokens() + queries * task.question_tokens();
     rules.check(needed <= c.data.seq_len + 1,
                 {"data.seq_len", all_facts, all_queries, "data.needles.digits"},
-                "{} facts and {} queries take {} tokens, a sequence has {}; raise data.seq_len",
+                "{} facts and {} queries take {} tokens, but a sequence has {}; raise data.seq_len",
                 facts, queries, needed, c.data.seq_len + 1);
   }
   constexpr Index kAll = std::numeric_limits<Index>::max();
@@ -130,8 +134,8 @@ void validate_needles(const Config& c, const Rules& rules) {
   const Index least = NeedlesConfig::kDepths * std::ssize(task.facts);
   rules.check(read >= least,
               {"train.eval_batches", "train.final_eval_batches", "data.batch_size", all_facts},
-              "a validation reads {} sequences; needles needs {} for each of {} settings at each "
-              "depth; raise train.eval_batches or data.batch_size",
+              "one validation reads {} sequences, but needles needs at least {}, one at each depth "
+              "for each of {} settings; raise train.eval_batches or data.batch_size",
               read, least, task.facts.size());
 }
 
@@ -139,22 +143,22 @@ void validate_mqar(const Config& c, const Rules& rules) {
   const MqarConfig& task = c.data.mqar;
   const std::string pairs = "data.mqar.pairs", keys = "data.mqar.keys", values = "data.mqar.values";
   rules.check(4 * task.pairs <= c.data.seq_len, {"data.seq_len", pairs},
-              "{} pairs and their queries take {} tokens, seq_len is {}; lower {} or raise "
+              "{} pairs and their queries take {} tokens, but seq_len is {}; lower {} or raise "
               "data.seq_len",
               task.pairs, 4 * task.pairs, c.data.seq_len, pairs);
   rules.check(task.pairs <= task.keys, {keys, pairs},
-              "{} pairs have different keys, but there are {}; raise {}", task.pairs, task.keys,
-              keys);
+              "{} pairs need as many different keys, but there are {}; raise {}", task.pairs,
+              task.keys, keys);
   rules.check(task.pairs <= task.values, {values, pairs},
-              "{} pairs have different values, but there are {}; raise {}", task.pairs, task.values,
-              values);
+              "{} pairs need as many different values, but there are {}; raise {}", task.pairs,
+              task.values, values);
 }
 
-/// The rules of one data.type, and the tokens that a generated one needs.
+/// Checks the rules of one data.type, and that the vocabulary is large enough for a task.
 void validate_kind(const Config& c, const Rules& rules) {
   const auto needs = [&](Index tokens) {
     rules.check(tokens <= c.model.vocab_size, {"model.vocab_size", "data.type"},
-                "vocab_size is {}; data.type '{}' with these sizes needs at least {}",
+                "vocab_size is {}, but data.type '{}' with these sizes needs at least {}",
                 c.model.vocab_size, to_string(c.data.type), tokens);
   };
   switch (c.data.type) {
@@ -163,7 +167,8 @@ void validate_kind(const Config& c, const Rules& rules) {
     case DataKind::tokens:
       return rules.check(
           !c.data.path.empty(), {"data.path", "data.type"},
-          "kind tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
+          "data.type tokens needs token files; set data.path to .bin files of nanoGPT or llm.c, or "
+          "to .h5 files");
     case DataKind::needles:
       validate_needles(c, rules);
       return needs(c.data.needles.vocab_size());
@@ -173,7 +178,7 @@ void validate_kind(const Config& c, const Rules& rules) {
     case DataKind::backcopy:
       rules.check(c.data.backcopy.triggers < c.data.backcopy.symbols,
                   {"data.backcopy.symbols", "data.backcopy.triggers"},
-                  "{} triggers of {} symbols leave nothing to repeat; lower data.backcopy.triggers",
+                  "{} triggers of {} symbols leave nothing to copy; lower data.backcopy.triggers",
                   c.data.backcopy.triggers, c.data.backcopy.symbols);
       return needs(c.data.backcopy.vocab_size());
   }
@@ -195,7 +200,7 @@ void validate_data(const Config& c, const Rules& rules) {
               "eos_token_id {} is not a token; need one below model.vocab_size, {}",
               data.eos_token_id, model.vocab_size);
   rules.check(data.val_path.empty() || !is_task(data.type), {"data.val_path", "data.type"},
-              "data.type {} is generated, for validation too; remove data.val_path",
+              "data.type {} generates its validation data; remove data.val_path",
               to_string(data.type));
   validate_kind(c, rules);
 }
@@ -204,16 +209,17 @@ void validate_training(const Config& c, const Rules& rules) {
   const OptimConfig& optim = c.optim;
   rules.check(!optim.independent_weight_decay || optim.weight_decay < 1,
               {"optim.weight_decay", "optim.independent_weight_decay"},
-              "weight_decay {} would take that share of each weight in one step, since it is "
+              "weight_decay {} is the fraction of each weight that one step removes, since it is "
               "independent of the learning rate; need less than 1, such as 1e-4",
               optim.weight_decay);
   rules.check(optim.min_lr <= optim.lr, {"optim.lr", "optim.min_lr"},
               "min_lr {} is above the peak lr {}; lower optim.min_lr or raise optim.lr",
               optim.min_lr, optim.lr);
-  rules.check(optim.warmup_steps <= c.train.steps, {"train.steps", "optim.warmup_steps"},
-              "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps, to a share "
-              "such as 10%, or raise train.steps",
-              optim.warmup_steps, c.train.steps);
+  rules.check(
+      optim.warmup_steps <= c.train.steps, {"train.steps", "optim.warmup_steps"},
+      "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps, for example to "
+      "10%, or raise train.steps",
+      optim.warmup_steps, c.train.steps);
   const std::string why_invalid = stats::unsupported_reason(spike_rule_of(c.log));
   rules.check(
       why_invalid.empty(),
@@ -221,8 +227,8 @@ void validate_training(const Config& c, const Rules& rules) {
       why_invalid);
   rules.check(c.train.keep_interval == 0 || c.train.keep_last > 0,
               {"train.keep_interval", "train.keep_last"},
-              "keep_interval {} says what stays beside the newest train.keep_last checkpoints, and "
-              "without train.keep_last all of them stay; set train.keep_last, such as 2",
+              "keep_interval {} has no effect, because without train.keep_last all checkpoints are "
+              "kept; set train.keep_last, for example to 2",
               c.train.keep_interval);
   validate_samples(c, rules);
 }
@@ -248,9 +254,10 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
               ConfigErrors& errors) {
   const Rules rules(resolved, unreadable, errors);
   const Config& config = resolved.config;
-  rules.check(can_name_folder(config.run.name), {"run.name"},
-              "'{}' cannot name a folder; need one word without '/'; run.out sets the path",
-              config.run.name);
+  rules.check(
+      can_name_folder(config.run.name), {"run.name"},
+      "'{}' is not a valid folder name; need one word without '/'; set the path with run.out",
+      config.run.name);
   validate_heads(config.model, rules);
   validate_softcaps(config.model, rules);
   validate_blocks(config, rules);
@@ -264,7 +271,7 @@ Precision precision_of(const Config& config) {
   if (!unsupported.empty()) {
     const bool emulated = unsupported_reason(Precision::bf16_emulated).empty();
     throw ConfigError(fmt::format(
-        "train.precision: precision {} cannot be had here: {}; use full{}", to_string(precision),
+        "train.precision: {} is not supported here: {}; use full{}", to_string(precision),
         unsupported, emulated ? fmt::format(" or {}_emulated", to_string(precision)) : ""));
   }
   return precision;
@@ -273,13 +280,14 @@ Precision precision_of(const Config& config) {
 Engine engine_of(const Config& config) {
   const Engine engine = config.train.gemm;
   const std::string unsupported = unsupported_reason(engine);
-  throw_if<ConfigError>(!unsupported.empty(), "train.gemm: {} cannot be had here: {}; or use auto",
-                        to_string(engine), unsupported);
+  throw_if<ConfigError>(!unsupported.empty(),
+                        "train.gemm: {} is not supported here: {}; or use auto", to_string(engine),
+                        unsupported);
   const Precision precision = config.train.precision;
   throw_if<ConfigError>(
       engine == Engine::portable && precision == Precision::bf16,
-      "train.gemm: portable multiplies no bfloat16, whose units add in an order of their own; "
-      "set train.precision to {}_emulated or full, or train.gemm to auto",
+      "train.gemm: portable does not support bfloat16 instructions, whose order of summation "
+      "depends on the processor; set train.precision to {}_emulated or full, or train.gemm to auto",
       to_string(precision));
   return engine;
 }

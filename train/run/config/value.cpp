@@ -11,13 +11,13 @@
 namespace difftape::run {
 namespace {
 
-/// Throws this; read_value turns it into an error at the location of the node.
+/// Exception for a bad value; read_value turns it into an error at the location of the node.
 struct BadValue {
   const YamlNode& node;
   std::string message;
 };
 
-/// Reads all of `text` as a T, or says why not.
+/// Parses all of `text` as a T; returns an error code if it does not fit.
 template <class T>
 std::errc parse_all(const std::string& text, T& out) {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -95,7 +95,7 @@ class ValueReader {
     double value = 0;
     const std::errc status = parse_all(text, value);
     if (status == std::errc::result_out_of_range)
-      throw BadValue{node, fmt::format("{} is out of range; it does not fit a double", text)};
+      throw BadValue{node, fmt::format("{} is out of range; need a 64-bit float", text)};
     const bool not_finite = text == ".inf" || text == "-.inf" || text == ".nan";
     if (not_finite || (status == std::errc() && !std::isfinite(value)))
       throw BadValue{node, fmt::format("{} is not allowed; need a finite number", text)};

@@ -1,5 +1,5 @@
 #pragma once
-// Typed values of configuration keys: what is allowed, and reading them strictly from YAML.
+// Typed values of configuration keys, their constraints, and strict reading from YAML.
 
 #include <optional>
 #include <string>
@@ -14,24 +14,25 @@ namespace difftape::run {
 using ConfigValue = std::variant<bool, Index, double, std::string, std::vector<Index>,
                                  std::vector<double>, std::vector<std::string>>;
 
-/// What a value must satisfy. Lists: every item.
+/// Condition on a value, or on every item of a list.
 struct Constraint {
   double min = -kInfinity;
   double max = kInfinity;
   bool above_min = false;               ///< min itself is excluded
   bool below_max = false;               ///< max itself is excluded
-  std::vector<std::string> names = {};  ///< if not empty, the only allowed texts
-  bool or_number = false;               ///< numbers within the limits too, beside the names
-  bool path = false;                    ///< of files, seen from the folder of the file that says it
-  std::string share_of = {};            ///< a key of a number: this one may be a share of it, "10%"
-  double default_percent = 0;           ///< of share_of, if nothing is given
+  std::vector<std::string> names = {};  ///< if not empty, the only allowed words
+  bool or_number = false;               ///< also allows numbers within the limits
+  bool path = false;                    ///< a file path, relative to the file that contains it
+  std::string share_of = {};            ///< key that a value such as "10%" refers to
+  double default_percent = 0;           ///< default as a percentage of share_of
 
   bool allows(double number) const;
-  /// The same, but shares too; without any it is `percent` of the value of `key`.
+  /// Returns a copy that also allows percentages of `key`; the default is `percent` of it.
   Constraint or_share_of(std::string key, double percent) const;
-  /// ">= 1", "in (0, 1]", "softmax | diff_v1", "preset | > 0", ">= 0 | % of train.steps", or "any".
+  /// Returns ">= 1", "in (0, 1]", "softmax | diff_v1", "preset | > 0", ">= 0 | % of train.steps" or
+  /// "any".
   std::string str() const;
-  /// The same of numbers alone.
+  /// Returns the condition on numbers only.
   std::string range() const;
 };
 
@@ -50,7 +51,7 @@ inline Constraint from_to_below(double min, double max) {
 inline Constraint paths() { return {.path = true}; }
 inline Constraint choices(std::vector<std::string> names) { return {.names = std::move(names)}; }
 
-/// 10 for "10%"; nothing for a text that is not a share.
+/// Returns 10 for "10%", and nothing for a string that is not a percentage.
 std::optional<double> percent_of(const std::string& text);
 
 /// The type of a key, given by its default, and its constraint.
@@ -58,16 +59,16 @@ struct ValueSpec {
   ConfigValue initial;
   Constraint constraint;
   size_t length = 0;      ///< exact number of items of a list; 0: any number
-  std::string form = {};  ///< what a value that no ConfigValue can hold looks like
+  std::string form = {};  ///< type of a value that ConfigValue cannot hold
 
-  /// "integer", "list of 2 numbers", ...: how messages and `config keys` call the type.
+  /// Returns the type in messages and `config keys`: "integer", "list of 2 numbers", ...
   std::string type() const;
-  /// What holds if nothing is given: a share as text, "10%".
+  /// Returns the default; a percentage as the string "10%".
   ConfigValue standard() const;
 };
 
-/// The value of `key`, or nothing after adding to `errors` what is wrong with it. A share stays the
-/// text "10%": its value follows from that of another key.
+/// Reads the value of `key`. Adds a bad value to `errors` and returns nothing. A percentage stays
+/// the string "10%" until the key that it refers to is known.
 std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
                                       const ValueSpec& spec, ConfigErrors& errors);
 

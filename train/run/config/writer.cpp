@@ -16,7 +16,7 @@
 namespace difftape::run {
 namespace {
 
-/// Text that a YAML reader would take for a number or a boolean is quoted.
+/// Quotes a string that a YAML reader would parse as a number or a boolean.
 void emit(YAML::Emitter& out, const std::string& text) {
   const YAML::Node node(text);
   double number;
@@ -54,7 +54,7 @@ std::string yaml_text(const ConfigValue& value) {
 
 namespace {
 
-/// `origins` may be null: no comments.
+/// Writes all keys, with comments unless `origins` is null.
 std::string write(const Config& config, const ResolvedConfig* origins) {
   constexpr size_t kCommentColumn = 32;
   YAML::Emitter out;
@@ -142,7 +142,7 @@ Json limit(double value, bool whole) {
   return whole ? Json(static_cast<Index>(value)) : Json(value);
 }
 
-/// Schema of one item: of the value itself, or of each item of a list.
+/// Returns the schema of a scalar, or of each item of a list.
 Json item_schema(const char* type, const Constraint& constraint) {
   if (!constraint.share_of.empty()) {
     Constraint number = constraint;
@@ -163,7 +163,7 @@ Json item_schema(const char* type, const Constraint& constraint) {
   const bool whole = std::string_view(type) == "integer";
   Json item = {{"type", type}};
   if (!constraint.names.empty()) item["enum"] = constraint.names;
-  // `true` in YAML is a boolean to an editor and the word "true" to the reader.
+  // An editor parses `true` as a boolean, the reader as the word "true".
   const auto boolean = std::ranges::find(constraint.names, "true");
   if (boolean != constraint.names.end()) {
     item.erase("type");
@@ -183,7 +183,7 @@ Json value_schema(const ValueSpec& spec) {
   if (spec.initial.index() < 4) return item;
   Json list = {{"type", "array"}, {"items", item}};
   if (spec.length != 0) list["minItems"] = list["maxItems"] = spec.length;
-  // One text may stand alone.
+  // A list of one string may be written as the string.
   if (std::holds_alternative<std::vector<std::string>>(spec.initial))
     return {{"anyOf", {item, list}}};
   return list;
@@ -196,7 +196,7 @@ Json key_schema(const KeyInfo& key) {
   return value;
 }
 
-/// An object of known properties alone; `section:` without a value is an empty one.
+/// Returns an object that allows known properties only; `section:` without a value is empty.
 Json object_schema() {
   return {{"type", {"object", "null"}},
           {"additionalProperties", false},
@@ -207,18 +207,18 @@ Json list_of(const Json& item) { return {{"type", "array"}, {"minItems", 1}, {"i
 
 Json reference(const std::string& pointer) { return {{"$ref", "#" + pointer}}; }
 
-/// Makes objects of dotted keys. Every key and section has its schema where it is nested, and may
-/// be written dotted in every section around it, where the schema refers to that location.
+/// Builds nested objects from dotted keys. The schema of a key or section is at its nested
+/// location; a dotted spelling in any enclosing section is a reference to it.
 class Tree {
  public:
-  /// `at` is the location of the tree in the whole schema.
+  /// `at` is the JSON pointer to the tree in the whole schema.
   explicit Tree(std::string at) : at_(std::move(at)) {}
 
   void add(const std::string& key, const Json& value) { add(root_, at_, key, value); }
   Json& root() { return root_; }
 
  private:
-  /// Adds to the object at `pointer` the key and, on the way, what is dotted.
+  /// Adds the key and its dotted spellings to the object at `pointer`.
   void add(Json& object, const std::string& pointer, const std::string& key, const Json& value) {
     Json& own = object["properties"];
     const auto dot = key.find('.');
@@ -234,7 +234,7 @@ class Tree {
     for (const auto& [name, schema] : nested.items()) {
       const std::string dotted = first + "." + name;
       if (own.contains(dotted)) continue;
-      // Not through another reference, of which some validators see the first alone.
+      // Some validators do not follow a reference to a reference.
       own[dotted] = schema.contains("$ref") ? schema : reference(inside + "/properties/" + name);
     }
   }
@@ -243,7 +243,7 @@ class Tree {
   Json root_ = object_schema();
 };
 
-/// Where Tree puts a key.
+/// Returns the JSON pointer of a key in a Tree.
 std::string pointer_to(const std::string& key) {
   std::string pointer = "/properties/" + key;
   for (size_t dot; (dot = pointer.find('.')) != std::string::npos;)
@@ -251,7 +251,7 @@ std::string pointer_to(const std::string& key) {
   return pointer;
 }
 
-/// What may be set in an arm: all but the name, folder and seed of the run.
+/// Returns the schema of an arm, which may set all keys outside `run:`.
 Json arm_schema(const Json& file) {
   Json arm = object_schema();
   for (const auto& [name, schema] : file["properties"].items()) {
@@ -261,7 +261,7 @@ Json arm_schema(const Json& file) {
   return arm;
 }
 
-/// Lists of values by key.
+/// Returns the schema of sweep.grid and sweep.zip: lists of values by key.
 Json swept_schema() {
   Tree tree("/definitions/swept");
   for (const Field& field : fields())
@@ -295,7 +295,7 @@ Json sweep_value_schema(const SweepField& field) {
 std::string config_schema() {
   Tree tree("");
   Json base = value_schema({std::vector<std::string>{}, {}});
-  base["description"] = "Files this one builds on, relative to it; later ones win.";
+  base["description"] = "Base files, relative to this file; later files override earlier ones.";
   tree.add("base", base);
   for (const Field& field : fields()) tree.add(field.key, key_schema(field));
   const Json arm = arm_schema(tree.root());

@@ -30,8 +30,7 @@ constexpr std::size_t kHead = 700, kTail = 300;  // bytes of a long message that
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// A message that quotes a value of any length, short enough to be read. UTF-8 is cut between
-/// characters.
+/// Shortens a message that quotes a long value. UTF-8 is cut between characters.
 std::string without_middle(const std::string& message) {
   if (message.size() <= kHead + kTail) return message;
   std::size_t head = kHead, tail = message.size() - kTail;
@@ -66,8 +65,8 @@ struct YamlProblem {
   const char* message;
 };
 
-/// Builds the tree from the parser's events. YAML::Node would hide duplicate keys and the locations
-/// of empty values, and follow aliases without bound.
+/// Builds the tree from the parser's events. YAML::Node hides duplicate keys and the locations of
+/// empty values, and expands aliases without bound.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string source, YamlSource kind) : source_(std::move(source)), kind_(kind) {}
@@ -83,7 +82,7 @@ class TreeBuilder : public YAML::EventHandler {
   using Kind = YamlNode::Kind;
   struct Open {
     YamlNode node;
-    std::optional<YamlNode> key;  ///< of a map: the key whose value comes next
+    std::optional<YamlNode> key;  ///< in a map, the key of the next value
   };
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -131,14 +130,15 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (Open& parent = open_.back(); parent.node.kind == Kind::list) {
       parent.node.items.push_back(std::move(node));
     } else if (parent.key) {
-      // An empty value has no text of its own: it is where its key is.
+      // An empty value has the location of its key.
       if (node.kind == Kind::null) node.location = parent.key->location;
       parent.node.pairs.push_back({std::move(*parent.key), std::move(node)});
       parent.key.reset();
     } else if (node.kind == Kind::scalar) {
       parent.key = std::move(node);
     } else {
-      throw YamlProblem{node.location, "a key must be a single word, not empty, a list or a map"};
+      throw YamlProblem{node.location,
+                        "a key is empty, a list or a map, but must be a single word"};
     }
   }
 
@@ -148,7 +148,7 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode root_;
 };
 
-/// What the parser's message does not say about a frequent mistake.
+/// Returns a hint on tabs, which the parser's message does not mention; else an empty string.
 std::string advice(const std::string& text, const YAML::Mark& mark) {
   std::istringstream lines(text);
   std::string line;
@@ -182,7 +182,9 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& s
     YAML::Parser parser(stream);
     parser.HandleNextDocument(tree);
     if (parser.HandleNextDocument(rest)) {
-      errors.add(rest.take_root().location, "a second YAML document ('---'); need exactly one");
+      errors.add(
+          rest.take_root().location,
+          "a second YAML document begins ('---'), but a file must have exactly one; remove it");
       return std::nullopt;
     }
     return tree.take_root();

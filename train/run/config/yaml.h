@@ -1,6 +1,6 @@
 #pragma once
-// YAML text as a plain tree in which every node knows its location, and the errors found there. The
-// only reader of YAML.
+// Parses YAML to a plain tree whose nodes know their locations, and collects errors. All YAML is
+// read here.
 
 #include <optional>
 #include <string>
@@ -8,32 +8,33 @@
 
 namespace difftape::run {
 
-/// Where a configuration value was written.
+/// Location of a configuration value.
 struct SourceLocation {
-  std::string source;  ///< a file, or what the user typed: "--set optim.lr=3"; empty: a default
+  std::string source;  ///< a file, or an option such as "--set optim.lr=3"; empty: a default
   int line = 0;        ///< from 1; 0 if the source has no lines
   int column = 0;      ///< from 1
 
-  /// "configs/base/text_0.9m.yaml:3:5", or the source alone where there are no lines.
+  /// Returns "configs/base/text_0.9m.yaml:3:5", or the source if it has no lines.
   std::string str() const;
-  /// Short form for people: "default", "configs/base/text_0.9m.yaml:3", "--set".
+  /// Returns a short form: "default", "configs/base/text_0.9m.yaml:3", "--set".
   std::string origin() const;
 };
 
-/// Collects errors so that one run reports all of them, up to a number that one can read.
+/// Collects errors so that all are reported together, up to a readable number.
 class ConfigErrors {
  public:
-  /// Adds the line "<location>: error: <message>", once; a long message without its middle.
+  /// Adds the line "<location>: error: <message>" unless it is there already. The middle of a long
+  /// message is left out.
   void add(const SourceLocation& location, const std::string& message);
   bool any() const { return !lines_.empty(); }
-  /// Further errors are counted only: their messages need not be made.
+  /// Returns true if further errors are only counted, so their messages do not matter.
   bool full() const;
-  /// Throws one ConfigError of all lines, in the order in which they were found.
+  /// Throws one ConfigError with all lines, in the order in which they were added.
   void throw_if_any() const;
 
  private:
   std::vector<std::string> lines_;
-  int more_ = 0;  ///< that were left out
+  int more_ = 0;  ///< number of errors beyond the limit
 };
 
 struct YamlPair;
@@ -42,12 +43,12 @@ struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   SourceLocation location;
-  std::string text;             ///< of a scalar
-  bool quoted = false;          ///< a scalar in quotes is text, whatever it looks like
-  std::vector<YamlNode> items;  ///< of a list
-  std::vector<YamlPair> pairs;  ///< of a map, in the order of the file, duplicates included
+  std::string text;             ///< value of a scalar
+  bool quoted = false;          ///< a quoted scalar is a string, never a number
+  std::vector<YamlNode> items;  ///< items of a list
+  std::vector<YamlPair> pairs;  ///< entries of a map in file order, duplicates included
 
-  /// How a message calls it: "a map", "a list", "nothing", "'abc'" or "the text '100'".
+  /// Returns a name for messages: "a map", "a list", "nothing", "'abc'" or "the string '100'".
   std::string describe() const;
 };
 
@@ -56,10 +57,10 @@ struct YamlPair {
   YamlNode value;
 };
 
-enum class YamlSource { file, command_line };  ///< whether locations have lines
+enum class YamlSource { file, command_line };  ///< locations have lines in a file only
 
-/// Parses one document; empty text is a null node. A syntax error, a second document, an alias or
-/// a key that is not a scalar is added to `errors`, and nothing is returned.
+/// Parses one document; empty text gives a null node. Returns nothing after adding to `errors` a
+/// syntax error, a second document, an alias or a key that is not a scalar.
 std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& source,
                                    YamlSource kind, ConfigErrors& errors);
 

@@ -1,5 +1,5 @@
 // Checks YAML files against a JSON Schema: node check_schema.js SCHEMA FILE...
-// One line a file: "FILE: valid", or what is wrong with it.
+// Prints one line per file: "FILE: valid", or its errors.
 const fs = require('fs');
 const Ajv = require('ajv');
 const yaml = require('js-yaml');

@@ -13,7 +13,7 @@ namespace {
 
 class ConfigCommand : public ConfigFiles {
  protected:
-  /// What `difftape <arguments>` prints.
+  /// Returns the output of `difftape <arguments>`.
   std::string run(const std::vector<std::string>& words) {
     std::vector<const char*> argv{"difftape"};
     for (const std::string& word : words) argv.push_back(word.c_str());

@@ -1,5 +1,5 @@
 #pragma once
-// Configuration files in a folder of their own, and the errors of reading them.
+// Fixture that writes configuration files to a temporary folder and collects the errors of reading.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace difftape::run {
 
-/// Tests run in their folder, so that messages name files as a user would type them.
+/// Tests run in this folder, so that messages name files as a user types them.
 class ConfigFiles : public testing::Test {
  protected:
   ConfigFiles()
@@ -40,7 +40,7 @@ class ConfigFiles : public testing::Test {
     std::ofstream(path) << text;
   }
 
-  /// The message of the Error that `f` throws, which must carry `exit`.
+  /// Returns the message of the Error that `f` throws, and expects its exit code to be `exit`.
   template <class F>
   static std::string message(system::Exit exit, F&& f) {
     try {

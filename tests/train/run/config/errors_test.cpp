@@ -1,4 +1,4 @@
-// Every message a wrong key, value or file gets.
+// The error messages for every kind of wrong key, value or file.
 
 #include <fmt/format.h>
 
@@ -45,12 +45,12 @@ TEST_F(ConfigMessages, duplicate_keys_are_found_in_every_spelling) {
             "a.yaml:1:1: error: unknown key 'foo'; 'difftape config keys' lists all keys\n"
             "a.yaml:2:1: error: duplicate key 'foo'; first given in line 1");
   EXPECT_EQ(error("base: []\nbase: []\n"),
-            "a.yaml:2:1: error: duplicate key 'base'; give several bases as one list");
+            "a.yaml:2:1: error: duplicate key 'base'; write several bases as one list");
   EXPECT_EQ(error("", {"model={d_ff: 1, d_ff: 2}"}),
             "--set model={d_ff: 1, d_ff: 2}: error: duplicate key 'model.d_ff'");
 }
 
-/// Expects the message of each "key: value", which is at the value, or at the key without a value.
+/// Expects the message for each `key: value`, located at the value, or at the key if there is none.
 void ConfigMessages::expect_of_values(const std::vector<std::array<std::string, 3>>& cases) {
   for (const auto& [key, value, message] : cases) {
     const bool none = value.empty() || value == "~";
@@ -88,15 +88,16 @@ TEST_F(ConfigMessages, mistyped_values_say_what_was_expected) {
   });
   EXPECT_EQ(error("optim.betas: [0.9, x]\n"),
             "a.yaml:1:20: error: optim.betas: expected a number, got 'x'");
-  EXPECT_EQ(error("optim: 5\n"),
-            "a.yaml:1:8: error: optim is a section, got '5'; give its keys, for example optim.lr");
+  EXPECT_EQ(
+      error("optim: 5\n"),
+      "a.yaml:1:8: error: optim: expected a section, got '5'; set its keys, for example optim.lr");
   EXPECT_EQ(
       config("model.init: {embedding_std: 1, projection_std: fan_in}\n").model.init.embedding_std,
       1);
 }
 
 TEST_F(ConfigMessages, numbers_out_of_range_name_the_range) {
-  const std::string no_double = "1e999 is out of range; it does not fit a double";
+  const std::string no_double = "1e999 is out of range; need a 64-bit float";
   expect_of_values({
       {"optim.lr", "0", "0 is out of range; need > 0"},
       {"optim.lr", "1e999", no_double},
@@ -133,7 +134,7 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
             "elementwise, head");
 }
 
-TEST_F(ConfigMessages, broken_yaml_names_the_place) {
+TEST_F(ConfigMessages, broken_yaml_is_reported_with_its_location) {
   EXPECT_EQ(error("model: {d_ff: 3\n"),
             "a.yaml:2:1: error: invalid YAML: end of map flow not found");
   EXPECT_EQ(error("model:\n\td_ff: 3\n"),
@@ -142,9 +143,10 @@ TEST_F(ConfigMessages, broken_yaml_names_the_place) {
   EXPECT_EQ(error("- 1\n"), "a.yaml:1:1: error: expected keys and values, got a list");
   EXPECT_EQ(error("hello\n"), "a.yaml:1:1: error: expected keys and values, got 'hello'");
   EXPECT_EQ(error("? [a]\n: 1\n"),
-            "a.yaml:1:3: error: a key must be a single word, not empty, a list or a map");
+            "a.yaml:1:3: error: a key is empty, a list or a map, but must be a single word");
   EXPECT_EQ(error("{}\n---\n{}\n"),
-            "a.yaml:3:1: error: a second YAML document ('---'); need exactly one");
+            "a.yaml:3:1: error: a second YAML document begins ('---'), but a file must have "
+            "exactly one; remove it");
   EXPECT_EQ(error("optim.lr: &x 1\noptim.min_lr: *x\n"),
             "a.yaml:2:15: error: aliases (*name) are not supported; repeat the value, or share it "
             "through 'base:'");
@@ -159,30 +161,28 @@ TEST_F(ConfigMessages, a_bad_base_is_named_where_it_is_written) {
   EXPECT_EQ(error("base:\n"), "a.yaml:1:1: error: base: expected a list of strings, got nothing");
   EXPECT_EQ(error("base: {a: b}\n"),
             "a.yaml:1:7: error: base: expected a list of strings, got a map");
-  EXPECT_EQ(error("base: .\n"), "a.yaml:1:7: error: base: .: is a folder; need a YAML file");
+  EXPECT_EQ(error("base: .\n"), "a.yaml:1:7: error: base: .: is a folder, but must be a YAML file");
 }
 
-TEST_F(ConfigMessages, a_circle_of_bases_is_an_error) {
+TEST_F(ConfigMessages, a_cycle_of_bases_is_an_error) {
   EXPECT_EQ(error("base: a.yaml\n"),
-            "a.yaml:1:7: error: base: a.yaml leads back to itself; "
-            "remove one 'base:' of the circle");
+            "a.yaml:1:7: error: base: a.yaml is its own base; remove one 'base:' of the cycle");
   write("b/b.yaml", "base: ../a.yaml\n");
   EXPECT_EQ(error("base: b/b.yaml\n"),
-            "b/b.yaml:1:7: error: base: a.yaml leads back to itself; "
-            "remove one 'base:' of the circle");
+            "b/b.yaml:1:7: error: base: a.yaml is its own base; remove one 'base:' of the cycle");
 }
 
 TEST_F(ConfigMessages, bad_overrides_name_the_override) {
   EXPECT_EQ(error("", {"nonsense", "=3", "optim.lr=fast", "optim.lr=", "modle.d_ff=3",
                        "optim.betas=[0.9", "base=x.yaml", "sweep.seeds=[1]"}),
-            "--set nonsense: error: expected key=value, for example --set optim.lr=0.001\n"
-            "--set =3: error: expected key=value, for example --set optim.lr=0.001\n"
-            "--set modle.d_ff=3: error: unknown key 'modle.d_ff'; did you mean 'model.d_ff'?\n"
-            "--set optim.betas=[0.9: error: invalid YAML: end of sequence flow not found\n"
-            "--set base=x.yaml: error: base: only a configuration file can name its bases\n"
-            "--set sweep.seeds=[1]: error: sweep.seeds: only 'difftape sweep' knows this key\n"
-            "--set optim.lr=fast: error: optim.lr: expected a number, got 'fast'\n"
-            "--set optim.lr=: error: optim.lr: expected a number, got nothing");
+            "--set nonsense: error: expected key=value, for example --set optim.lr=0.001\n--set "
+            "=3: error: expected key=value, for example --set optim.lr=0.001\n--set modle.d_ff=3: "
+            "error: unknown key 'modle.d_ff'; did you mean 'model.d_ff'?\n--set optim.betas=[0.9: "
+            "error: invalid YAML: end of sequence flow not found\n--set base=x.yaml: error: base: "
+            "only a configuration file can name bases; remove it\n--set sweep.seeds=[1]: error: "
+            "sweep.seeds: only 'difftape sweep' reads this key; leave it out\n--set optim.lr=fast: "
+            "error: optim.lr: expected a number, got 'fast'\n--set optim.lr=: error: optim.lr: "
+            "expected a number, got nothing");
 }
 
 TEST_F(ConfigMessages, one_pass_reports_all_errors_of_all_files_and_overrides) {

@@ -1,4 +1,4 @@
-// The fields of attention in every combination: each either trains or is an error that says why.
+// Every combination of the attention fields either trains or is an error with a reason.
 #include "train/run/config/reader.h"
 
 #include <map>

@@ -38,33 +38,33 @@ TEST_F(ConfigReader, nested_and_dotted_keys_mix) {
   EXPECT_TRUE(c.model.tie_word_embeddings);
 }
 
-TEST_F(ConfigReader, a_single_path_may_stand_alone) {
+TEST_F(ConfigReader, a_single_path_needs_no_list) {
   EXPECT_EQ(config("data.path: a.txt\n").data.path, std::vector<std::string>{here("a.txt")});
 }
 
-TEST_F(ConfigReader, paths_are_seen_from_the_file_that_says_them_and_become_absolute) {
-  write("deep/base.yaml", "data.path: [../a.txt, texts/*.txt, /b.txt, ~/c.txt]\n");
+TEST_F(ConfigReader, paths_are_relative_to_their_file_and_become_absolute) {
+  write("deep/base.yaml", "data.path: [../a.txt, more/*.txt, /b.txt, ~/c.txt]\n");
   EXPECT_EQ(config("base: deep/base.yaml\n").data.path,
-            (std::vector<std::string>{here("a.txt"), here("deep/texts/*.txt"), "/b.txt",
+            (std::vector<std::string>{here("a.txt"), here("deep/more/*.txt"), "/b.txt",
                                       std::string(std::getenv("HOME")) + "/c.txt"}));
   EXPECT_EQ(load_config("deep/base.yaml", {"data.path=a.txt"}).config.data.path,
             std::vector<std::string>{here("a.txt")})
-      << "on the command line they are seen from the working directory";
+      << "on the command line they are relative to the working directory";
   write("d[1]/c.yaml", "data.path: ['*.txt', e.txt]\n");
   EXPECT_EQ(load_config("d[1]/c.yaml").config.data.path,
             (std::vector<std::string>{here("d\\[1]/*.txt"), here("d[1]/e.txt")}))
-      << "of a pattern the folder stands for itself";
+      << "brackets in the folder of a file are not part of a pattern";
   write("run/env.json", "{}");
   write("run/config.yaml", "data.path: a.txt\ntrain.init_from: /runs/old\n");
   EXPECT_EQ(load_config("run").config.data.path, std::vector<std::string>{"a.txt"})
-      << "those of a run stay as they are";
+      << "paths in a run's config.yaml stay as they are";
   write("own/config.yaml", "data.path: a.txt\n");
   EXPECT_EQ(load_config("own").config.data.path, std::vector<std::string>{here("own/a.txt")})
-      << "a folder that is not a run";
+      << "the folder is not a run";
   EXPECT_EQ(config("data.path: []\ntrain.init_from: \"\"\n").train.init_from, "");
 }
 
-TEST_F(ConfigReader, numbers_keep_every_bit_and_whole_numbers_serve_as_doubles) {
+TEST_F(ConfigReader, numbers_keep_every_bit_and_integers_are_valid_doubles) {
   const Config c = config("optim: {lr: 1, min_lr: 0.1, eps: 2.2250738585072014e-30}\n");
   EXPECT_EQ(c.optim.lr, 1.0);
   EXPECT_EQ(c.optim.min_lr, 0.1);
@@ -105,7 +105,7 @@ TEST_F(ConfigReader, overrides_win_in_their_order_and_take_lists_and_maps) {
   EXPECT_EQ(c.data.path, std::vector<std::string>{here("a=b.txt")});
 }
 
-TEST_F(ConfigReader, every_value_knows_where_it_came_from) {
+TEST_F(ConfigReader, every_value_has_an_origin) {
   write("base/b.yaml", "model: {d_ff: 8,\n        d_model: 64}\n");
   write("a.yaml", "base: base/b.yaml\nmodel:\n  d_ff: 9\n");
   const ResolvedConfig r = load_config("a.yaml", {"optim.lr=0.5"});
@@ -116,12 +116,12 @@ TEST_F(ConfigReader, every_value_knows_where_it_came_from) {
   EXPECT_EQ(r.origin("run.seed").location.origin(), "default");
 }
 
-TEST_F(ConfigReader, embedded_text_is_read_as_strictly_as_a_file_but_has_no_bases) {
+TEST_F(ConfigReader, embedded_yaml_is_read_as_strictly_as_a_file_but_has_no_bases) {
   EXPECT_EQ(config_from_yaml("model: {d_ff: 12}\n", "step-1.h5").model.d_ff, 12);
   EXPECT_EQ(
       message(system::Exit::config, [] { config_from_yaml("base: x\nfoo: 1\n", "step-1.h5"); }),
-      "step-1.h5:1:1: error: base: only a configuration file can name its bases\n"
-      "step-1.h5:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys");
+      "step-1.h5:1:1: error: base: only a configuration file can name bases; remove "
+      "it\nstep-1.h5:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys");
 }
 
 TEST_F(ConfigReader, a_file_that_cannot_be_read_is_missing_input) {
@@ -134,15 +134,15 @@ TEST_F(ConfigReader, a_file_that_cannot_be_read_is_missing_input) {
   EXPECT_EQ(load("nowhere/x.yaml"), "nowhere/x.yaml: no such file");
   EXPECT_EQ(load("configs/quikstart.yaml"),
             "configs/quikstart.yaml: no such file; did you mean 'configs/quickstart.yaml'?");
-  EXPECT_EQ(load("configs"), "configs: is a folder; need a YAML file");
+  EXPECT_EQ(load("configs"), "configs: is a folder, but must be a YAML file");
   EXPECT_EQ(load("/proc/self/mem"), "/proc/self/mem: cannot be read; check its permissions");
-  EXPECT_EQ(load("binary.yaml"), "binary.yaml: is not text; need a YAML file");
-  EXPECT_EQ(load("big.yaml"), "big.yaml: longer than 64 KiB; need a YAML file");
+  EXPECT_EQ(load("binary.yaml"), "binary.yaml: is binary, but must be a YAML file");
+  EXPECT_EQ(load("big.yaml"), "big.yaml: is longer than 64 KiB, but must be a YAML file");
 }
 
 class FrameworkAliases : public ConfigFiles {};
 
-TEST_F(FrameworkAliases, of_nanogpt_and_hugging_face_lead_to_our_keys_in_files_and_set) {
+TEST_F(FrameworkAliases, of_nanogpt_and_hugging_face_suggest_keys_in_files_and_overrides) {
   EXPECT_EQ(error("learning_rate: 3e-4\nmodel: {n_embd: 64, dropout: 0.1}\nblock_size: 64\n",
                   {"max_iters=20", "model.n_layer=2"}),
             "a.yaml:1:1: error: unknown key 'learning_rate'; it is optim.lr here\n"
@@ -156,13 +156,13 @@ TEST_F(FrameworkAliases, of_nanogpt_and_hugging_face_lead_to_our_keys_in_files_a
 
 TEST_F(FrameworkAliases, say_what_differs) {
   EXPECT_EQ(error("train.epochs: 3\n"),
-            "a.yaml:1:1: error: unknown key 'train.epochs'; it is train.steps here: steps are "
-            "counted, not passes over the data");
+            "a.yaml:1:1: error: unknown key 'train.epochs'; it is train.steps here: give steps, "
+            "not passes over the data");
   EXPECT_EQ(error("optimizer: {lr: 1}\n"),
             "a.yaml:1:1: error: unknown section 'optimizer'; it is optim here");
 }
 
-TEST_F(FrameworkAliases, our_own_name_in_another_section_is_found_too) {
+TEST_F(FrameworkAliases, a_known_name_in_another_section_is_found_too) {
   EXPECT_THAT(error("batch_size: 4\n"), HasSubstr("did you mean 'data.batch_size'?"));
   EXPECT_THAT(error("train: {batch_size: 4}\n"), HasSubstr("did you mean 'data.batch_size'?"));
 }
@@ -236,7 +236,7 @@ TEST_F(ConfigShares, runs_of_a_sweep_have_shares_of_their_own) {
   EXPECT_EQ(s.runs[3].config().optim.warmup_steps, 15);
 }
 
-TEST_F(ConfigShares, what_is_no_share_or_too_large_a_one_is_an_error_where_it_is_written) {
+TEST_F(ConfigShares, a_bad_or_too_large_percentage_is_an_error_at_its_location) {
   EXPECT_EQ(error("optim.warmup_steps: ten\n"),
             "a.yaml:1:21: error: optim.warmup_steps: expected an integer, or a fraction of "
             "train.steps such as 10%, got 'ten'");
@@ -244,12 +244,11 @@ TEST_F(ConfigShares, what_is_no_share_or_too_large_a_one_is_an_error_where_it_is
               HasSubstr("expected a number, or a fraction of optim.lr"));
   EXPECT_THAT(error("train.steps: 10%\n"), HasSubstr("expected an integer, got '10%'"));
   EXPECT_EQ(error("model.max_seq_len: 0%\n"),
-            "a.yaml:1:1: error: model.max_seq_len: 0% of data.seq_len, 256, is 0 and out of range; "
-            "need in [1, 1048576]");
+            "a.yaml:1:1: error: model.max_seq_len: 0% of data.seq_len (which is 256) is 0, out of "
+            "range; need in [1, 1048576]");
   EXPECT_EQ(error("train.steps: 10\n", {"optim.warmup_steps=150%"}),
             "--set optim.warmup_steps=150%: error: optim.warmup_steps: warm-up takes 15 steps, but "
-            "the run has 10; lower optim.warmup_steps, to a share such as 10%, or raise "
-            "train.steps");
+            "the run has 10; lower optim.warmup_steps, for example to 10%, or raise train.steps");
 }
 
 TEST_F(ConfigShares, a_broken_whole_leaves_no_second_error) {

@@ -1,5 +1,5 @@
-// `difftape config schema` says of files what the reader says, as Ajv reads it: an independent
-// JSON Schema validator, which runs in Node.js.
+// Checks that the schema of `difftape config schema` accepts the same files as the reader. Ajv, an
+// independent JSON Schema validator in Node.js, evaluates it.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ class SchemaInAjv : public ConfigFiles {
     if (!there) GTEST_SKIP() << "node-ajv is not installed";
   }
 
-  /// What the validator says of each file, in their order.
+  /// Returns the verdict of the validator on each file, in order.
   std::vector<std::string> verdicts(const std::vector<std::string>& files) {
     write("schema.json", config_schema());
     std::vector<std::string> arguments{kSource / "tests/train/run/config/check_schema.js",
@@ -40,7 +40,7 @@ class SchemaInAjv : public ConfigFiles {
     return lines;
   }
 
-  /// What the validator says of each text.
+  /// Returns the verdict of the validator on each YAML text.
   std::vector<std::string> verdicts_of_texts(const std::vector<std::string>& texts) {
     std::vector<std::string> files;
     for (const std::string& text : texts) {
@@ -50,7 +50,7 @@ class SchemaInAjv : public ConfigFiles {
     return verdicts(files);
   }
 
-  /// True if the reader accepts the text as a run or as a sweep.
+  /// Returns true if the reader accepts the text as a run or as a sweep.
   bool is_read(const std::string& text) {
     write("read.yaml", text);
     try {
@@ -68,8 +68,9 @@ class SchemaInAjv : public ConfigFiles {
 TEST_F(SchemaInAjv, accepts_every_shipped_file_sweeps_too) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kSource / "configs")) {
-    const bool claims = entry.path().parent_path().filename() == "claims" ||
-                        entry.path().filename().string().starts_with("claims");  // no configuration
+    const bool claims =
+        entry.path().parent_path().filename() == "claims" ||
+        entry.path().filename().string().starts_with("claims");  // not configurations
     if (entry.path().extension() == ".yaml" && !claims) files.push_back(entry.path());
   }
   EXPECT_GE(files.size(), 28u);

@@ -1,4 +1,4 @@
-// The files in configs/ that users run.
+// Checks the files in configs/.
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ TEST(ShippedConfigs, every_file_loads) {
   EXPECT_GE(count, 6);
 }
 
-/// Calls `f` with every configuration of a file, of a sweep those of its runs. Not with claims.
+/// Calls `f` with the configuration of every file, or of every run of a sweep; skips claims files.
 template <class F>
 void each_config(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                  F&& f) {

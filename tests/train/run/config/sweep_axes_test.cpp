@@ -1,4 +1,4 @@
-// What a sweep varies besides its arms: learning rates, grids, zips, and which arms are selected.
+// Tests the axes of a sweep: learning rates, grids, zips, and the selection of arms.
 #include "tests/train/run/config/config_files.h"
 
 namespace difftape::run {
@@ -11,7 +11,7 @@ class SweepAxes : public ConfigFiles {
     for (const study::SweepRun& run : sweep.runs) all.push_back(run.config().run.name);
     return all;
   }
-  /// The error for a sweep with one arm `a` and this line.
+  /// Returns the error for a sweep with one arm `a` and this line.
   std::string error_of(const std::string& line, const std::vector<std::string>& overrides = {}) {
     return sweep_error("sweep:\n  arms: {a: }\n  " + line + "\n", overrides);
   }
@@ -32,7 +32,7 @@ TEST_F(SweepAxes, rates_come_before_arms_so_that_a_part_of_a_sweep_is_balanced) 
   EXPECT_EQ(s.swept, std::vector<std::string>{"optim.lr"});
 }
 
-TEST_F(SweepAxes, wortsman_is_the_ladder_of_seven_rates) {
+TEST_F(SweepAxes, wortsman_stands_for_seven_rates) {
   const study::SweepConfig s = sweep("optim.min_lr: 1e-5\nsweep: {lr: wortsman, arms: {a: }}\n");
   std::vector<double> lrs;
   for (const study::SweepRun& run : s.runs) lrs.push_back(run.config().optim.lr);
@@ -52,7 +52,7 @@ TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors)
   const study::SweepConfig s = own(", times: [1, 4]", "{a: , b: {model.d_model: 64}}");
   EXPECT_EQ(names(s), (std::vector<std::string>{"a-lr1.23e-02", "b-lr8.33e-03", "a-lr4.92e-02",
                                                 "b-lr3.332e-02"}));
-  EXPECT_NEAR(s.runs[3].config().optim.lr / (4 * 0.00833), 1, 1e-9) << "claims look for that";
+  EXPECT_NEAR(s.runs[3].config().optim.lr / (4 * 0.00833), 1, 1e-9) << "claims look for this value";
   const study::SweepConfig one = own("", "{a: , b: }");
   EXPECT_EQ(names(one), (std::vector<std::string>{"a", "b"})) << "one factor is not in the names";
   EXPECT_EQ(one.runs[0].config().optim.lr, 0.0123);
@@ -121,7 +121,7 @@ TEST_F(SweepAxes, a_zip_takes_the_first_values_together_then_the_second) {
   EXPECT_EQ(s.runs[1].config().run.arm, "a-batch_size4");
 }
 
-TEST_F(SweepAxes, what_has_one_value_is_no_part_of_the_names) {
+TEST_F(SweepAxes, keys_with_one_value_are_not_part_of_the_names) {
   const study::SweepConfig s = sweep("sweep: {seeds: [7], lr: [1e-2], grid: {model.d_ff: [64]}}\n");
   EXPECT_EQ(names(s), std::vector<std::string>{"s"}) << "without arms there is one, the sweep";
   EXPECT_EQ(s.runs[0].config().model.d_ff, 64);
@@ -136,7 +136,7 @@ TEST_F(SweepAxes, values_that_are_paths_cannot_leave_the_folder) {
             std::vector<std::string>{(std::filesystem::current_path() / "b/c.txt").string()});
 }
 
-TEST_F(SweepAxes, only_chooses_arms_and_the_command_line_chooses_again) {
+TEST_F(SweepAxes, sweep_only_selects_arms_and_the_command_line_overrides_it) {
   const std::string text = "sweep: {only: [b], seeds: [1, 2], arms: {a: , b: , c: }}\n";
   const auto selected = [](const study::SweepConfig& s) {
     std::string all;
@@ -154,7 +154,7 @@ TEST_F(SweepAxes, only_chooses_arms_and_the_command_line_chooses_again) {
             "s.yaml:3:9: error: sweep.only: the list is empty; list the arms to train");
 }
 
-TEST_F(SweepAxes, keys_that_are_unknown_or_no_values_of_a_run_are_errors) {
+TEST_F(SweepAxes, keys_that_are_unknown_or_cannot_be_swept_are_errors) {
   EXPECT_EQ(error_of("grid: {model.d_f: [1], run.seed: [1, 2], base: [x], sweep.lr: [1]}"),
             "s.yaml:3:44: error: sweep.grid: base cannot be swept; use arms\n"
             "s.yaml:3:10: error: unknown key 'model.d_f'; did you mean 'model.d_ff'?\n"
@@ -181,7 +181,7 @@ TEST_F(SweepAxes, lists_that_are_none_or_empty_or_repeat_themselves_are_errors) 
             "[64, 128]}, got a list");
 }
 
-TEST_F(SweepAxes, lists_of_a_zip_have_one_length) {
+TEST_F(SweepAxes, lists_of_a_zip_have_equal_lengths) {
   EXPECT_EQ(error_of("zip: {model.d_ff: [64, 128], train.steps: [60, 70, 80]}"),
             "s.yaml:3:45: error: sweep.zip: train.steps has 3 values, model.d_ff has 2; need lists "
             "of equal length");
@@ -196,7 +196,7 @@ TEST_F(SweepAxes, values_of_the_wrong_type_and_out_of_range_are_all_reported) {
             "s.yaml:3:33: error: model.d_ff: 0 is out of range; need in [1, 1048576]");
 }
 
-TEST_F(SweepAxes, a_key_is_swept_once_and_nowhere_fixed) {
+TEST_F(SweepAxes, a_swept_key_is_set_nowhere_else) {
   EXPECT_EQ(error_of("lr: [1e-2, 2e-2]\n  grid: {optim.lr: [1e-1], model.d_ff: [8]}\n  zip: "
                      "{model.d_ff: [9]}"),
             "s.yaml:4:10: error: sweep.grid: optim.lr is swept twice; leave it in one of sweep.lr, "
@@ -217,7 +217,7 @@ TEST_F(SweepAxes, rules_between_keys_hold_for_every_combination) {
             "of them, or set model.head_dim");
 }
 
-TEST_F(SweepAxes, runs_need_names_of_their_own_and_cannot_be_too_many) {
+TEST_F(SweepAxes, run_names_are_unique_and_their_number_is_limited) {
   EXPECT_EQ(sweep_error("sweep: {seeds: [1, 2], lr: [1e-2, 2e-2], arms: {a: , a-lr1e-02: }}\n"
                         "optim.min_lr: 0\n"),
             "no error");

@@ -33,7 +33,7 @@ TEST_F(SweepFile, arms_run_in_the_order_of_the_file_on_the_shared_values) {
   EXPECT_EQ(v1.run.seed, 7u);
   EXPECT_EQ(v1.run.out, "runs/quick/v1");
   EXPECT_EQ(v1.model.attention.kind, "diff_v1");
-  EXPECT_EQ(v1.train.steps, 200) << "the base of the variant must not undo the sweep's own value";
+  EXPECT_EQ(v1.train.steps, 200) << "the base of the variant must not undo the sweep's value";
   EXPECT_EQ(v1.model.d_ff, 64);
   EXPECT_EQ(s.runs[1].config().model.attention.kind, "softmax");
   EXPECT_EQ(s.runs[2].config().model.d_ff, 128);
@@ -51,7 +51,7 @@ TEST_F(SweepFile, name_baseline_and_seed_have_defaults) {
   EXPECT_EQ(sweep("sweep.arms: {b: , a: }\n").runs[0].config().run.seed, RunConfig().seed);
 }
 
-TEST_F(SweepFile, several_seeds_repeat_all_arms_seed_by_seed) {
+TEST_F(SweepFile, seeds_repeat_all_arms_one_seed_after_another) {
   const study::SweepConfig s = sweep("sweep: {seeds: [3, 1], arms: {b: , a: }}\n");
   std::vector<std::string> names;
   for (const study::SweepRun& run : s.runs) names.push_back(run.config().run.name);
@@ -61,7 +61,7 @@ TEST_F(SweepFile, several_seeds_repeat_all_arms_seed_by_seed) {
   EXPECT_EQ(s.runs[3].config().run.out, "runs/s/a-seed1");
 }
 
-TEST_F(SweepFile, overrides_reach_every_arm_and_the_sweep_itself) {
+TEST_F(SweepFile, overrides_apply_to_every_arm_and_to_the_sweep) {
   const study::SweepConfig s = sweep("sweep: {seeds: [1, 2], arms: {b: {train.steps: 90}, a: }}\n",
                                      {"train.steps=80", "sweep.seeds=[4]", "sweep.name=x"});
   ASSERT_EQ(s.runs.size(), 2u);
@@ -78,7 +78,7 @@ TEST_F(SweepFile, the_out_folder_can_be_chosen) {
   EXPECT_EQ(s.runs[0].config().run.out, "/tmp/some where: #1/a");
 }
 
-TEST_F(SweepFile, a_sweep_can_build_on_a_sweep) {
+TEST_F(SweepFile, a_sweep_can_have_a_sweep_as_base) {
   write("quick.yaml", "train.steps: 60\nsweep: {baseline: b, arms: {a: , b: }}\n");
   const study::SweepConfig s = sweep("base: quick.yaml\ntrain.steps: 70\nsweep.seeds: [8]\n");
   EXPECT_EQ(s.baseline, "b");
@@ -98,8 +98,8 @@ TEST_F(SweepFile, a_sweep_needs_arms_with_names_of_their_own) {
   EXPECT_EQ(sweep_error("sweep: {arms: {a: , b: , a: }}\n"),
             "s.yaml:1:26: error: sweep.arms: duplicate arm 'a'; every arm needs another name");
   EXPECT_EQ(sweep_error("sweep: {arms: {a/b: }}\n"),
-            "s.yaml:1:16: error: run.name: 'a/b' cannot name a folder; need one word without '/'; "
-            "run.out sets the path");
+            "s.yaml:1:16: error: run.name: 'a/b' is not a valid folder name; need one word without "
+            "'/'; set the path with run.out");
 }
 
 TEST_F(SweepFile, the_baseline_is_one_of_the_arms) {
@@ -143,8 +143,8 @@ TEST_F(SweepFile, rules_between_keys_hold_for_every_arm) {
   EXPECT_EQ(sweep_error("model.num_heads: 1\nsweep:\n  arms:\n    a: \n    b: "
                         "{model.attention.kind: diff_v1}\n"),
             "s.yaml:5:9: error: model.attention.kind: diff_v1 pairs the heads of the baseline, but "
-            "num_heads is 1; need an even number. num_heads is always the baseline's head count: "
-            "its pairs follow from it");
+            "num_heads is 1; need an even number. num_heads counts the heads of the softmax "
+            "baseline for every kind");
 }
 
 TEST_F(SweepFile, names_folders_and_seeds_of_runs_come_from_the_sweep_alone) {

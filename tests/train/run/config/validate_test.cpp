@@ -1,4 +1,4 @@
-// Rules between keys, each blamed on the key that was given last.
+// Rules between keys. Each error is reported at the key that was given last.
 #include "train/run/config/reader.h"
 
 #include "tests/train/run/config/config_files.h"
@@ -23,10 +23,10 @@ TEST_F(ConfigRules, num_heads_divides_d_model_unless_head_dim_is_given) {
 TEST_F(ConfigRules, head_dim_is_even) {
   EXPECT_EQ(error("model.head_dim: 33\n"),
             "a.yaml:1:1: error: model.head_dim: head_dim is 33; need an even number, because RoPE "
-            "turns pairs of features; or set model.rope: false");
+            "rotates pairs of features; or set model.rope: false");
   EXPECT_EQ(error("model: {d_model: 60, num_heads: 4}\n"),
             "a.yaml:1:22: error: model.num_heads: head_dim is 15 (d_model / num_heads); need an "
-            "even number, because RoPE turns pairs of features; or set model.rope: false");
+            "even number, because RoPE rotates pairs of features; or set model.rope: false");
   EXPECT_EQ(config("model: {head_dim: 33, rope: false}\n").model.head_dim, 33);
 }
 
@@ -41,11 +41,10 @@ TEST_F(ConfigRules, num_kv_heads_divides_num_heads) {
 }
 
 TEST_F(ConfigRules, diff_v1_needs_heads_in_pairs) {
-  EXPECT_EQ(
-      error("model: {num_heads: 1, attention: {kind: diff_v1}}\n"),
-      "a.yaml:1:35: error: model.attention.kind: diff_v1 pairs the heads of the baseline, but "
-      "num_heads is 1; need an even number. num_heads is always the baseline's head count: "
-      "its pairs follow from it");
+  EXPECT_EQ(error("model: {num_heads: 1, attention: {kind: diff_v1}}\n"),
+            "a.yaml:1:35: error: model.attention.kind: diff_v1 pairs the heads of the baseline, "
+            "but num_heads is 1; need an even number. num_heads counts the heads of the softmax "
+            "baseline for every kind");
   EXPECT_EQ(error("model: {attention: {kind: diff_v1}, num_kv_heads: 1}\n"),
             "a.yaml:1:37: error: model.num_kv_heads: diff_v1 pairs the key and value heads of the "
             "baseline, but num_kv_heads is 1; need an even number");
@@ -54,20 +53,19 @@ TEST_F(ConfigRules, diff_v1_needs_heads_in_pairs) {
 
 TEST_F(ConfigRules, the_run_name_is_one_path_component) {
   for (const std::string name : {"a/b", "..", ".", "", "a\\tb"}) {
-    EXPECT_THAT(
-        error("run.name: \"" + name + "\"\n"),
-        testing::MatchesRegex("a.yaml:1:1: error: run.name: '.*' cannot name a folder; need "
-                              "one word without '/'; run.out sets the path"))
+    EXPECT_THAT(error("run.name: \"" + name + "\"\n"),
+                testing::MatchesRegex("a.yaml:1:1: error: run.name: '.*' is not a valid folder "
+                                      "name; need one word without '/'; set the path with run.out"))
         << name;
   }
   EXPECT_EQ(config("run.name: ..a b\n").run.name, "..a b");
 }
 
-TEST_F(ConfigRules, independent_weight_decay_takes_a_share) {
+TEST_F(ConfigRules, independent_weight_decay_is_below_one) {
   EXPECT_EQ(error("optim: {independent_weight_decay: true, weight_decay: 1}\n"),
-            "a.yaml:1:41: error: optim.weight_decay: weight_decay 1 would take that share of each "
-            "weight in one step, since it is independent of the learning rate; need less than 1, "
-            "such as 1e-4");
+            "a.yaml:1:41: error: optim.weight_decay: weight_decay 1 is the fraction of each weight "
+            "that one step removes, since it is independent of the learning rate; need less than "
+            "1, such as 1e-4");
   EXPECT_EQ(
       config("optim: {independent_weight_decay: false, weight_decay: 1}\n").optim.weight_decay, 1);
   EXPECT_TRUE(config("optim.independent_weight_decay: true\n").optim.independent_weight_decay);
@@ -76,19 +74,17 @@ TEST_F(ConfigRules, independent_weight_decay_takes_a_share) {
 TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
   EXPECT_EQ(
       error("train: {keep_interval: 100}\n"),
-      "a.yaml:1:9: error: train.keep_interval: keep_interval 100 says what stays beside the newest "
-      "train.keep_last checkpoints, and without train.keep_last all of them stay; set "
-      "train.keep_last, such as 2");
+      "a.yaml:1:9: error: train.keep_interval: keep_interval 100 has no effect, because without "
+      "train.keep_last all checkpoints are kept; set train.keep_last, for example to 2");
   EXPECT_EQ(config("train: {keep_last: 2, keep_interval: 100}\n").train.keep_interval, 100);
 }
 
-TEST_F(ConfigRules, samples_are_of_models_that_read_text) {
-  EXPECT_THAT(
-      error("log.sample_interval: 5\ndata.type: mqar\nmodel.vocab_size: 256\n"),
-      testing::HasSubstr("data.type: samples are text; the tokens of data.type mqar have none"));
-  EXPECT_EQ(
-      error("log: {sample_interval: 5, sample_prompt: \"\"}\n"),
-      "a.yaml:1:27: error: log.sample_prompt: is empty; need at least one byte to begin with");
+TEST_F(ConfigRules, samples_need_a_model_that_reads_text) {
+  EXPECT_THAT(error("log.sample_interval: 5\ndata.type: mqar\nmodel.vocab_size: 256\n"),
+              testing::HasSubstr("data.type: samples are text, but tokens of data.type mqar have "
+                                 "none; set log.sample_interval to 0"));
+  EXPECT_EQ(error("log: {sample_interval: 5, sample_prompt: \"\"}\n"),
+            "a.yaml:1:27: error: log.sample_prompt: is empty; need at least one byte");
   EXPECT_EQ(config("log.sample_interval: 5\n").log.sample_prompt, "\n");
 }
 
@@ -100,20 +96,19 @@ TEST_F(ConfigRules, sequences_fit_the_model) {
 }
 
 TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_given) {
-  EXPECT_EQ(error("data: {type: mqar, mqar.pairs: 65}\nmodel.vocab_size: 127\n"),
-            "a.yaml:1:20: error: data.mqar.pairs: 65 pairs and their queries take 260 tokens, "
-            "seq_len is 256; lower data.mqar.pairs or raise data.seq_len\n"
-            "a.yaml:1:20: error: data.mqar.pairs: 65 pairs have different keys, but there are 64; "
-            "raise data.mqar.keys\n"
-            "a.yaml:1:20: error: data.mqar.pairs: 65 pairs have different values, but there are "
-            "64; raise data.mqar.values\n"
-            "a.yaml:2:1: error: model.vocab_size: vocab_size is 127; data.type 'mqar' with these "
-            "sizes needs at least 128");
+  EXPECT_EQ(
+      error("data: {type: mqar, mqar.pairs: 65}\nmodel.vocab_size: 127\n"),
+      "a.yaml:1:20: error: data.mqar.pairs: 65 pairs and their queries take 260 tokens, but "
+      "seq_len is 256; lower data.mqar.pairs or raise data.seq_len\na.yaml:1:20: error: "
+      "data.mqar.pairs: 65 pairs need as many different keys, but there are 64; raise "
+      "data.mqar.keys\na.yaml:1:20: error: data.mqar.pairs: 65 pairs need as many different "
+      "values, but there are 64; raise data.mqar.values\na.yaml:2:1: error: model.vocab_size: "
+      "vocab_size is 127, but data.type 'mqar' with these sizes needs at least 128");
   EXPECT_EQ(error("data.type: tokens\n"),
-            "a.yaml:1:1: error: data.type: kind tokens reads token files; name them: .bin of "
-            "nanoGPT or llm.c, or .h5");
+            "a.yaml:1:1: error: data.type: data.type tokens needs token files; set data.path to "
+            ".bin files of nanoGPT or llm.c, or to .h5 files");
   EXPECT_EQ(config("data: {mqar.pairs: 1000}\n").data.type, DataKind::text)
-      << "keys of other kinds are free";
+      << "keys of other types are not checked";
 }
 
 TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
@@ -169,18 +164,17 @@ TEST_F(ConfigRules, a_window_beyond_the_sequence_is_a_warning) {
           "hides no token; write a shorter window, or 0"));
 }
 
-TEST_F(ConfigRules, qk_clip_is_refused_where_something_else_decides_the_logits) {
+TEST_F(ConfigRules, qk_clip_is_rejected_with_keys_that_change_the_logits) {
   EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, qk_norm: true}\n"),
-            "a.yaml:1:43: error: model.attention.qk_norm: qk_norm undoes what QK-clip does to the "
-            "weights of queries and keys, and bounds their logits itself; leave out one of them");
-  EXPECT_EQ(
-      error("model.attention: {qk_clip_threshold: 100, attn_logit_softcap: 50}\n"),
-      "a.yaml:1:43: error: model.attention.attn_logit_softcap: QK-clip needs the logits as they "
-      "are, and attn_logit_softcap bounds them; leave out one of them");
+            "a.yaml:1:43: error: model.attention.qk_norm: qk_norm undoes the scaling of query and "
+            "key weights by QK-clip, and bounds the logits itself; leave out one of them");
+  EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, attn_logit_softcap: 50}\n"),
+            "a.yaml:1:43: error: model.attention.attn_logit_softcap: QK-clip needs unbounded "
+            "logits, and attn_logit_softcap bounds them; leave out one of them");
   EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, kind: sink}\n"),
-            "a.yaml:1:43: error: model.attention.kind: the largest logit of a row is known "
-            "together with its learned sink only; write softmax_denominator: softmax or softmax1, "
-            "or leave out qk_clip_threshold");
+            "a.yaml:1:43: error: model.attention.kind: QK-clip cannot separate the largest logit "
+            "of a row from the learned sink; write softmax_denominator: softmax or softmax1, or "
+            "leave out qk_clip_threshold");
   EXPECT_EQ(error("model.attention.qk_clip_threshold: -1\n"),
             "a.yaml:1:36: error: model.attention.qk_clip_threshold: -1 is out of range; need >= 0");
   EXPECT_EQ(config("model.attention: {qk_clip_threshold: 100, kind: softmax1}\n")
@@ -209,24 +203,23 @@ TEST_F(ConfigRules, a_cross_decoder_needs_a_self_decoder_with_a_window) {
             2);
 }
 
-TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_what_is_set) {
+TEST_F(ConfigRules, rope_scaling_needs_a_factor_above_one_and_a_rule_that_uses_the_keys) {
   EXPECT_EQ(error("model.rope_scaling: {rope_type: yarn, factor: 0.5}\n"),
             "a.yaml:1:47: error: model.rope_scaling.factor: 0.5 is out of range; need >= 1");
   EXPECT_EQ(error("model.rope_scaling.rope_type: yarn\n"),
             "a.yaml:1:1: error: model.rope_scaling.rope_type: a factor of 1 scales nothing; write "
-            "how much longer sequences are than those of training, such as 4");
-  EXPECT_EQ(error("model.rope_scaling: {factor: 4, attention_factor: 2}\n"),
-            "a.yaml:1:22: error: model.rope_scaling.factor: is used with a kind of scaling; write "
-            "model.rope_scaling.rope_type: linear, ntk or yarn, or leave it out\n"
-            "a.yaml:1:33: error: model.rope_scaling.attention_factor: is used with a kind of "
-            "scaling; leave it out");
-  EXPECT_EQ(error("model: {rope_scaling: {rope_type: ntk, factor: 4, original_seq_len: 64}}\n"),
-            "a.yaml:1:51: error: model.rope_scaling.original_seq_len: is used with "
-            "model.rope_scaling.rope_type: yarn only; leave it out");
+            "the ratio of the new to the trained sequence length, such as 4");
   EXPECT_EQ(
-      error("model: {rope: false, rope_scaling: {rope_type: ntk, factor: 4}}\n"),
-      "a.yaml:1:37: error: model.rope_scaling.rope_type: without RoPE there are no frequencies to "
-      "scale; leave it out, or write model.rope: true");
+      error("model.rope_scaling: {factor: 4, attention_factor: 2}\n"),
+      "a.yaml:1:22: error: model.rope_scaling.factor: has no effect with rope_type none; write "
+      "model.rope_scaling.rope_type: linear, ntk or yarn, or leave it out\na.yaml:1:33: error: "
+      "model.rope_scaling.attention_factor: has no effect with rope_type none; leave it out");
+  EXPECT_EQ(error("model: {rope_scaling: {rope_type: ntk, factor: 4, original_seq_len: 64}}\n"),
+            "a.yaml:1:51: error: model.rope_scaling.original_seq_len: is only used with "
+            "model.rope_scaling.rope_type: yarn; leave it out");
+  EXPECT_EQ(error("model: {rope: false, rope_scaling: {rope_type: ntk, factor: 4}}\n"),
+            "a.yaml:1:37: error: model.rope_scaling.rope_type: model.rope is false, so there are "
+            "no frequencies to scale; leave it out, or write model.rope: true");
   const ModelConfig model =
       config("model: {max_seq_len: 1000, rope_scaling: {rope_type: yarn, factor: 4}}\n").model;
   EXPECT_EQ(rope_rule(model).scaling.original_seq_len, 250);
@@ -234,8 +227,9 @@ TEST_F(ConfigRules, rope_is_scaled_by_more_than_one_and_by_a_rule_that_reads_wha
 
 TEST_F(ConfigRules, a_validation_of_needles_covers_every_setting_at_every_depth) {
   EXPECT_EQ(error("data: {type: needles, batch_size: 4}\ntrain.eval_batches: 4\n"),
-            "a.yaml:2:1: error: train.eval_batches: a validation reads 16 sequences; needles needs "
-            "20 for each of 4 settings at each depth; raise train.eval_batches or data.batch_size");
+            "a.yaml:2:1: error: train.eval_batches: one validation reads 16 sequences, but needles "
+            "needs at least 20, one at each depth for each of 4 settings; raise train.eval_batches "
+            "or data.batch_size");
   EXPECT_EQ(config("data: {type: needles, batch_size: 5}\ntrain.eval_batches: 4\n").data.type,
             DataKind::needles);
 }
@@ -250,11 +244,11 @@ TEST_F(ConfigRules, the_learning_rate_falls_from_its_peak) {
 TEST_F(ConfigRules, warm_up_ends_within_the_run) {
   EXPECT_EQ(error("optim.warmup_steps: 50\ntrain.steps: 49\n"),
             "a.yaml:2:1: error: train.steps: warm-up takes 50 steps, but the run has 49; lower "
-            "optim.warmup_steps, to a share such as 10%, or raise train.steps");
+            "optim.warmup_steps, for example to 10%, or raise train.steps");
   EXPECT_EQ(config("optim.warmup_steps: 50\ntrain.steps: 50\n").train.steps, 50);
 }
 
-TEST_F(ConfigRules, the_spike_window_holds_the_first_verdict) {
+TEST_F(ConfigRules, the_spike_window_is_long_enough_for_the_first_verdict) {
   EXPECT_EQ(error("log: {spike_rule: olmo2, spike_window: 49}\n"),
             "a.yaml:1:26: error: log.spike_window: spikes need 50 values before the first verdict, "
             "but the window holds 49; lower log.spike_min_history or raise log.spike_window");
@@ -279,51 +273,51 @@ TEST_F(ConfigRules, a_rule_stays_silent_while_one_of_its_keys_cannot_be_read) {
             "a.yaml:1:7: error: base: gone.yaml: no such file");
 }
 
-TEST_F(CommonPitfalls, a_halved_head_count_is_no_key) {
+TEST_F(CommonPitfalls, a_halved_head_count_is_not_a_key) {
   EXPECT_THAT(error("model: {num_diff_heads: 2}\n"),
               HasSubstr("unknown key 'model.num_diff_heads'"));
 }
 
-TEST_F(CommonPitfalls,
-       pairing_where_there_are_no_choices_is_an_error_that_names_the_kind_with_them) {
+TEST_F(CommonPitfalls, pairing_in_a_kind_without_choices_is_an_error_that_names_diff_v2) {
   EXPECT_EQ(error("model: {attention: {kind: diff_v1, pairing: split_half}}\n"),
-            "a.yaml:1:36: error: model.attention.pairing: the pairs of diff_v1 are heads 2i and "
-            "2i+1 of queries and keys; another choice would only rename them. Write kind: diff_v2, "
-            "where pairing decides which key head each map reads, or leave it out");
+            "a.yaml:1:36: error: model.attention.pairing: diff_v1 pairs query heads 2i and 2i+1 "
+            "with key heads 2i and 2i+1; another pairing only renames them. Write kind: diff_v2, "
+            "where pairing selects the key head of each map, or leave it out");
   EXPECT_THAT(
       error("model: {attention: {pairing: split_half}}\n"),
-      HasSubstr("softmax has one softmax map a head, so there is nothing to subtract; write "
+      HasSubstr("softmax has one softmax map per head, so there is nothing to subtract; write "
                 "kind: diff_v2"));
 }
 
-TEST_F(CommonPitfalls, halves_of_one_group_are_an_error_because_they_change_only_names) {
+TEST_F(CommonPitfalls, split_half_with_one_group_is_an_error_because_it_only_renames_heads) {
   EXPECT_THAT(error("model: {num_kv_heads: 1, attention: {kind: diff_v2, pairing: split_half}}\n"),
-              HasSubstr("with one key head all query heads are of one group"));
+              HasSubstr("with one key head, all query heads are in one group"));
 }
 
-TEST_F(CommonPitfalls, a_kind_without_what_makes_it_is_told_that_it_is_softmax) {
+TEST_F(CommonPitfalls, a_kind_without_its_gate_or_sink_is_reported_to_equal_softmax) {
   EXPECT_THAT(error("model: {attention: {kind: gated, gate: none}}\n"),
-              HasSubstr("without what makes it gated, this is softmax; write kind: softmax"));
+              HasSubstr("without its gate or sink, gated equals softmax; write kind: softmax"));
 }
 
-TEST_F(CommonPitfalls, lambda_of_one_map_and_its_init_without_the_exponential_are_errors) {
+TEST_F(CommonPitfalls, lambda_with_one_map_and_lambda_init_without_the_exponential_are_errors) {
   EXPECT_THAT(error("model: {attention: {lambda: sigmoid}}\n"),
               HasSubstr("write kind: diff_v1 or diff_v2, or leave out lambda"));
   EXPECT_THAT(error("model: {attention: {kind: diff_v2, lambda_init: constant}}\n"),
-              HasSubstr("lambda_init is the constant in V1's exponential lambda, and this variant "
-                        "has none; write lambda: exponential"));
+              HasSubstr("lambda_init is the constant term of V1's exponential lambda, which this "
+                        "variant does not use; write lambda: exponential"));
 }
 
-TEST_F(CommonPitfalls, a_value_of_lambda_init_without_constant_is_an_error) {
-  EXPECT_THAT(error("model: {attention: {kind: diff_v1, lambda_init_value: 0.5}}\n"),
-              HasSubstr("the value is used with lambda_init: constant only; write that too"));
+TEST_F(CommonPitfalls, lambda_init_value_without_constant_is_an_error) {
+  EXPECT_THAT(
+      error("model: {attention: {kind: diff_v1, lambda_init_value: 0.5}}\n"),
+      HasSubstr("lambda_init_value is only used with lambda_init: constant; write that too"));
   EXPECT_EQ(config("model: {attention: {kind: diff_v1, lambda_init: constant, lambda_init_value: "
                    "0.5}}\n")
                 .model.attention.lambda_init_value,
             0.5);
 }
 
-TEST_F(CommonPitfalls, the_norm_is_asked_for_by_the_name_of_the_reference_code) {
+TEST_F(CommonPitfalls, the_norm_has_the_name_of_the_reference_code) {
   EXPECT_EQ(config("model: {attention: {kind: diff_v1, subln: false}}\n").model.attention.subln,
             false);
   EXPECT_THAT(error("model: {attention: {kind: diff_v1, subnl: false}}\n"),

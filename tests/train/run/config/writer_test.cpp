@@ -13,7 +13,8 @@ namespace {
 using ConfigWriter = ConfigFiles;
 using testing::HasSubstr;
 
-/// A valid configuration in which every key differs from its default, but for what excludes others.
+/// Returns a valid configuration in which every key differs from its default, except keys that
+/// exclude others.
 Config unusual() {
   Config c;
   c.run = {"a: b #c", "an arm", 12345678901234567, "out 'x' \"y\"/é", "0123456789abcdef"};
@@ -162,7 +163,7 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   EXPECT_NO_THROW(config_from_yaml(to_yaml(Config()), "defaults"));
 }
 
-/// The keys without one of the flags, or with one, that begin like this.
+/// Returns the keys with the prefix `begin` that have one of the flags, or none of them.
 std::vector<std::string> keys_of(const char* begin, unsigned flags, bool with) {
   std::vector<std::string> keys;
   for (const Field& field : fields())
@@ -226,15 +227,17 @@ TEST(ConfigDifferences, are_the_keys_of_the_flags_in_the_order_of_the_registry) 
 TEST(ConfigFields, of_spikes_say_the_numbers_of_each_rule) {
   EXPECT_THAT(
       find_field("log.spike_window")->help,
-      HasSubstr("0 means the rule's own: median 128, olmo2 1000, olmo_core 128, llmc 128."));
-  EXPECT_THAT(find_field("log.spike_threshold")->help,
-              HasSubstr("0 means the rule's own: olmo2 7, olmo_core 6, llmc 7, zclip 2.5."));
+      HasSubstr(
+          "0 means the default of the rule: median 128, olmo2 1000, olmo_core 128, llmc 128."));
   EXPECT_THAT(
-      find_field("log.spike_min_history")->help,
-      HasSubstr("0 means the rule's own: median 64, olmo2 50, olmo_core 63, llmc 128, zclip 25."));
+      find_field("log.spike_threshold")->help,
+      HasSubstr("0 means the default of the rule: olmo2 7, olmo_core 6, llmc 7, zclip 2.5."));
+  EXPECT_THAT(find_field("log.spike_min_history")->help,
+              HasSubstr("0 means the default of the rule: median 64, olmo2 50, olmo_core 63, llmc "
+                        "128, zclip 25."));
 }
 
-/// Converts to any member of an aggregate, but for types that then convert from it themselves.
+/// Converts to any member of an aggregate, except to types with a converting constructor.
 struct AnyMember {
   template <class T>
   requires(!std::same_as<T, AttentionKind> && !requires(T t) { t.has_value(); }) operator T() const;
@@ -273,7 +276,7 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(entries_of("data.backcopy"), member_count<BackcopyConfig>());
   EXPECT_EQ(entries_of("sweep"), member_count<SweepSettings>());
   EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>() + 1) << "optim.on_spike";
-  EXPECT_EQ(entries_of("train"), member_count<TrainConfig>() - 1) << "which train does";
+  EXPECT_EQ(entries_of("train"), member_count<TrainConfig>() - 1) << "TrainConfig has on_spike";
   EXPECT_EQ(entries_of("log"), member_count<LogConfig>());
   EXPECT_EQ(member_count<Config>(), 6u);
 }

@@ -186,7 +186,7 @@ TEST(Precision, is_refused_by_the_program_of_doubles_with_what_to_write_instead)
                     {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_EQ(outcome.exit, 78);
   EXPECT_THAT(outcome.err,
-              testing::HasSubstr("train.precision: precision bf16_emulated cannot be had here"));
+              testing::HasSubstr("train.precision: bf16_emulated is not supported here"));
   EXPECT_THAT(outcome.err, testing::HasSubstr("use full"));
 }
 

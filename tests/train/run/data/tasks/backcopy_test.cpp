@@ -61,13 +61,13 @@ TEST(Backcopy, follows_the_table_elsewhere) {
   }
 }
 
-TEST(Backcopy, shares_one_table_among_seeds_whose_triggers_are_its_most_frequent_symbols) {
+TEST(Backcopy, shares_one_table_among_seeds_with_its_most_frequent_symbols_as_triggers) {
   const Bigrams bigrams = make_bigrams(20, 3);
   EXPECT_EQ(std::ranges::count(bigrams.triggers, 1), 3);
   for (Index v = 0; v < 20; ++v)
     EXPECT_NEAR(std::accumulate(bigrams.row(v), bigrams.row(v) + 20, 0.0), 1, 1e-12);
   EXPECT_EQ(make_task(backcopy_data(), 1)->info(), make_task(backcopy_data(), 2)->info());
-  // A chain of the table alone visits each trigger more often than any other symbol.
+  // The plain chain of the table visits each trigger more often than any other symbol.
   std::vector<double> p(20, 0.05);
   for (int i = 0; i < 1000; ++i) {
     std::vector<double> next(20, 0.0);
@@ -84,7 +84,7 @@ TEST(Backcopy, shares_one_table_among_seeds_whose_triggers_are_its_most_frequent
   EXPECT_GT(rarest_trigger, commonest_other);
 }
 
-/// Mean and standard error of the mean.
+/// Accumulates the mean and its standard error.
 struct Mean {
   double sum = 0, squares = 0, count = 0;
   void add(double x) {
@@ -96,7 +96,7 @@ struct Mean {
   double error() const { return std::sqrt((squares / count - value() * value()) / count); }
 };
 
-TEST(Backcopy, best_loss_and_accuracy_are_those_of_the_true_probabilities) {
+TEST(Backcopy, best_loss_and_accuracy_follow_from_the_true_probabilities) {
   for (const Index seq_len : {5, 64}) {
     const Bigrams bigrams = make_bigrams(20, 3);
     const auto data = make_task(backcopy_data(seq_len));
@@ -122,12 +122,12 @@ TEST(Backcopy, best_loss_and_accuracy_are_those_of_the_true_probabilities) {
   }
 }
 
-TEST(Backcopy, needs_a_symbol_that_is_no_trigger) {
+TEST(Backcopy, needs_a_symbol_that_is_not_a_trigger) {
   EXPECT_THAT(test::errors_of(backcopy_data(64, 4, 4)),
               testing::HasSubstr("data.backcopy.triggers: 4 triggers of 4 symbols leave nothing to "
-                                 "repeat; lower data.backcopy.triggers"));
+                                 "copy; lower data.backcopy.triggers"));
   const Batch batch = make_task(backcopy_data(8, 4, 3))->train_batch(0, 0);
-  EXPECT_EQ(row_of(batch, 0)[1], row_of(batch, 1)[1]) << "the one symbol that is left";
+  EXPECT_EQ(row_of(batch, 0)[1], row_of(batch, 1)[1]) << "the only symbol that is not a trigger";
 }
 
 }  // namespace

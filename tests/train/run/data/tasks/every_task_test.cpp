@@ -1,4 +1,4 @@
-// What holds for every task: batches are functions of their arguments, as for text.
+// Properties of every task, such as batches that are functions of their arguments.
 #include <nlohmann/json.hpp>
 
 #include "tests/train/run/data/tasks/task_data.h"
@@ -41,7 +41,7 @@ TEST_P(EveryTask, gives_whole_rows_of_known_tokens_and_scores_some_of_them) {
   }
 }
 
-TEST_P(EveryTask, a_batch_depends_on_seed_step_and_micro_batch_alone) {
+TEST_P(EveryTask, a_batch_depends_only_on_seed_step_and_micro_batch) {
   const auto tokens = [](std::uint64_t seed, Index step, Index micro) {
     return make_task(config(), seed)->train_batch(step, micro).tokens;
   };
@@ -53,7 +53,7 @@ TEST_P(EveryTask, a_batch_depends_on_seed_step_and_micro_batch_alone) {
   EXPECT_NE(tokens(1, 5, 0), tokens(1, 5, 1));
 }
 
-TEST_P(EveryTask, a_step_sees_the_same_sequences_however_it_is_split) {
+TEST_P(EveryTask, a_step_reads_the_same_sequences_for_every_split) {
   const Batch whole = make_task(config(4))->train_batch(7, 0);
   Batch halves = make_task(config(2))->train_batch(7, 0);
   const Batch second = make_task(config(2))->train_batch(7, 1);
@@ -65,7 +65,7 @@ TEST_P(EveryTask, a_step_sees_the_same_sequences_however_it_is_split) {
             make_task(config(2))->train_batch(7, 0).queries.size() + second.queries.size());
 }
 
-TEST_P(EveryTask, validation_is_the_same_for_every_seed_and_no_part_of_training) {
+TEST_P(EveryTask, validation_is_the_same_for_every_seed_and_not_in_training) {
   const auto a = make_task(config(), 0), b = make_task(config(), 2);
   ASSERT_GE(a->val_batches(), 2);
   EXPECT_EQ(a->val_batch(1).tokens, b->val_batch(1).tokens);
@@ -95,7 +95,7 @@ TEST_P(EveryTask, answers_lie_in_their_rows_and_in_the_grid) {
   EXPECT_EQ(row, 3);
 }
 
-TEST_P(EveryTask, info_tells_kind_and_vocabulary) {
+TEST_P(EveryTask, info_has_type_and_vocabulary_size) {
   const auto data = make_task(config());
   EXPECT_EQ(data->info()["type"], GetParam());
   EXPECT_EQ(data->info()["vocab_size"], data->vocab_size());
@@ -105,9 +105,9 @@ TEST_P(EveryTask, a_small_vocabulary_is_a_config_error) {
   ModelConfig small;
   small.vocab_size = make_task(config())->vocab_size() - 1;
   EXPECT_THAT(test::errors_of(config(), small),
-              testing::HasSubstr(fmt::format("vocab_size is {}; data.type '{}' with these sizes "
-                                             "needs at least {}",
-                                             small.vocab_size, GetParam(), small.vocab_size + 1)));
+              testing::HasSubstr(fmt::format(
+                  "vocab_size is {}, but data.type '{}' with these sizes needs at least {}",
+                  small.vocab_size, GetParam(), small.vocab_size + 1)));
 }
 
 TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
@@ -144,7 +144,7 @@ TEST(TaskDigests, of_the_first_batches_never_change) {
   EXPECT_EQ(digest(DataKind::backcopy), "a433a9632919aadb25629ba1749f17fa");
 }
 
-TEST(DataWithoutATask, knows_no_best_loss_and_is_counted_by_loss_alone) {
+TEST(DataWithoutATask, has_no_best_loss_and_no_accuracy) {
   test::TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_FALSE(test::metrics_lines(project / "run").back().contains("val/accuracy"));

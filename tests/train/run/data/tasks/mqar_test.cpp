@@ -20,7 +20,7 @@ DataConfig mqar_data(Index seq_len = 64, Index pairs = 4, double gap_power = 0.0
           .mqar = {.keys = 80, .values = 90, .pairs = pairs, .gap_power = gap_power}};
 }
 
-/// Gaps of a row by pair, from its scored positions.
+/// Returns the gap of each pair of a row, from its scored positions.
 std::vector<Index> gaps_of(const Batch& batch, Index b, Index pairs) {
   const auto row = row_of(batch, b);
   std::vector<Index> gaps(static_cast<size_t>(pairs), -1);
@@ -34,7 +34,7 @@ std::vector<Index> gaps_of(const Batch& batch, Index b, Index pairs) {
 
 class MqarSizes : public testing::TestWithParam<std::pair<Index, Index>> {};
 
-TEST_P(MqarSizes, every_key_is_asked_for_once_and_only_its_value_is_scored) {
+TEST_P(MqarSizes, every_key_is_queried_once_and_only_its_value_is_scored) {
   const auto [seq_len, pairs] = GetParam();
   const Batch batch = make_task(mqar_data(seq_len, pairs))->train_batch(0, 0);
   for (Index b = 0; b < 5; ++b) {
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(OfZoology, MqarSizes,
                                          std::pair<Index, Index>{512, 64},
                                          std::pair<Index, Index>{17, 4}));
 
-/// p(g) of the first pair, which draws before all others: (g + 1)^(a - 1) over its sum.
+/// Returns p(g) of the first pair drawn, (g + 1)^(a - 1) over its sum.
 std::vector<double> law(Index count, double a) {
   std::vector<double> p;
   double sum = 0;
@@ -90,7 +90,7 @@ TEST(Mqar, gaps_follow_the_power_law) {
   }
 }
 
-TEST(Mqar, a_later_pair_draws_from_the_gaps_that_are_left) {
+TEST(Mqar, a_later_pair_draws_from_the_remaining_gaps) {
   const auto data = make_task(mqar_data(64, 2));
   const std::vector<double> p = law(30, 0.01);
   std::vector<double> counts(30, 0.0), expected(30, 0.0);
@@ -119,13 +119,13 @@ TEST(Mqar, answers_are_sorted_into_gaps_of_powers_of_two) {
   }
 }
 
-TEST(Mqar, impossible_sizes_say_what_to_change) {
+TEST(Mqar, impossible_sizes_are_errors_with_a_remedy) {
   EXPECT_THAT(test::errors_of(mqar_data(64, 17)),
-              HasSubstr("data.mqar.pairs: 17 pairs and their queries take 68 tokens, seq_len is "
-                        "64; lower data.mqar.pairs or raise data.seq_len"));
+              HasSubstr("data.mqar.pairs: 17 pairs and their queries take 68 tokens, but seq_len "
+                        "is 64; lower data.mqar.pairs or raise data.seq_len"));
   EXPECT_THAT(test::errors_of(mqar_data(1024, 85)),
-              HasSubstr("data.mqar.pairs: 85 pairs have different keys, but there are 80; raise "
-                        "data.mqar.keys"));
+              HasSubstr("data.mqar.pairs: 85 pairs need as many different keys, but there are 80; "
+                        "raise data.mqar.keys"));
 }
 
 TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
@@ -153,7 +153,7 @@ TEST(Mqar, a_small_model_learns_it_far_beyond_chance) {
   const Validation after = state.validate();
   EXPECT_EQ(after.metrics.front().first, "val/accuracy");
   EXPECT_GT(after.metrics.front().second, 0.75) << "guessing one of the two values gives 0.5";
-  EXPECT_LT(after.loss, 0.55) << "which costs log 2, 0.69";
+  EXPECT_LT(after.loss, 0.55) << "guessing costs log 2, 0.69";
 }
 
 }  // namespace

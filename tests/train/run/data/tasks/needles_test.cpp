@@ -21,7 +21,7 @@ DataConfig needles_data() {
 bool is_digit(std::int32_t token) { return token >= kDigit && token < kCity; }
 bool is_city(std::int32_t token) { return token >= kCity && token < kCity + 20; }
 
-/// Number of each city in the tokens, and where the city stands.
+/// Number and position of each city in the tokens.
 struct Read {
   std::map<std::int32_t, std::vector<std::int32_t>> numbers;
   std::map<std::int32_t, Index> places;
@@ -52,7 +52,7 @@ TEST(Needles, every_question_has_its_number_in_the_context_and_only_digits_are_s
       for (Index q = 0; q < questions; ++q) {
         const auto question = row.subspan(static_cast<size_t>(begin + 5 * q), 5);
         EXPECT_EQ(question[0], kMarker);
-        EXPECT_TRUE(asked.insert(question[1]).second) << "a city is asked for once";
+        EXPECT_TRUE(asked.insert(question[1]).second) << "a city is queried once";
         EXPECT_THAT(facts.numbers.at(question[1]),
                     testing::ElementsAreArray(question.subspan(2, 3)));
       }
@@ -76,7 +76,7 @@ TEST(Needles, a_query_points_to_its_fact_and_noise_is_the_rest_of_the_context) {
                                            row.begin() + query.answer.end);
     EXPECT_THAT(answer, testing::Contains(row[static_cast<size_t>(query.position + 1)]));
     EXPECT_EQ(query.noise.begin, 0);
-    EXPECT_EQ(row[static_cast<size_t>(query.noise.end)], kMarker) << "where the questions begin";
+    EXPECT_EQ(row[static_cast<size_t>(query.noise.end)], kMarker) << "the questions begin here";
     EXPECT_LE(query.answer.end, query.noise.end);
     EXPECT_GT(query.position, query.noise.end);
   }
@@ -101,7 +101,7 @@ TEST(Needles, validation_covers_every_setting_at_every_depth_alike) {
         static_cast<double>(facts.places.at(row[static_cast<size_t>(context + 1)]));
     const double share = place / static_cast<double>(context - 4);
     EXPECT_NEAR(share, 0.25 * static_cast<double>(answer.grid_column), 0.04)
-        << "the first city that is asked for lies at the depth";
+        << "the city queried first is at the depth";
   }
   EXPECT_EQ(cells.size(), 10u);
   for (const auto& [cell, count] : cells) EXPECT_EQ(count, 4);
@@ -147,31 +147,28 @@ TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
   };
   EXPECT_GT(p_of(31, 39), 0.001) << "filler";
   EXPECT_EQ(counts.rbegin()->first, 38);
-  // JudgedClaims repeat facts, so digits and cities are not independent draws.
+  // Questions repeat facts, so digits and cities are not independent draws.
   for (std::int32_t token = 1; token < 31; ++token) EXPECT_GT(counts[token], 100) << token;
 }
 
-TEST(Needles, impossible_sizes_say_what_to_change) {
+TEST(Needles, impossible_sizes_are_errors_with_a_remedy) {
   const auto says = [](const char* text) { return testing::HasSubstr(text); };
   DataConfig wrong = needles_data();
   wrong.needles.queries = {1};
-  EXPECT_THAT(test::errors_of(wrong),
-              says("data.needles.queries: 2 numbers of facts and 1 of queries; need one of each "
-                   "for every setting (N, R)"));
+  EXPECT_THAT(test::errors_of(wrong), says("data.needles.queries: 2 numbers of facts and 1 numbers "
+                                           "of queries; need one of each per setting (N, R)"));
   wrong.needles.queries = {1, 7};
   EXPECT_THAT(test::errors_of(wrong),
-              says("data.needles.queries: 7 queries of 6 facts; a fact is asked for once: "
+              says("data.needles.queries: 7 queries of 6 facts; each fact is queried at most once: "
                    "lower data.needles.queries or raise data.needles.facts"));
   wrong.needles.queries = {1, 2};
   wrong.needles.cities = 5;
-  EXPECT_THAT(test::errors_of(wrong),
-              says("data.needles.facts: 6 facts are about different cities, but there are 5; "
-                   "raise data.needles.cities"));
+  EXPECT_THAT(test::errors_of(wrong), says("data.needles.facts: 6 facts need as many different "
+                                           "cities, but there are 5; raise data.needles.cities"));
   wrong.needles.cities = 20;
   wrong.seq_len = 32;
-  EXPECT_THAT(test::errors_of(wrong),
-              says("data.needles.digits: 6 facts and 2 queries take 34 tokens, a sequence has 33; "
-                   "raise data.seq_len"));
+  EXPECT_THAT(test::errors_of(wrong), says("data.needles.digits: 6 facts and 2 queries take 34 "
+                                           "tokens, but a sequence has 33; raise data.seq_len"));
 }
 
 }  // namespace

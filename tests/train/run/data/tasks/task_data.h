@@ -1,5 +1,5 @@
 #pragma once
-// Datasets of generated tasks, their rows, and a test of frequencies.
+// Helpers for tests of generated tasks: datasets, rows, and a test of frequencies.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ inline std::unique_ptr<run::Dataset> make_task(const run::DataConfig& config,
   return run::make_dataset(config, model, seed);
 }
 
-/// The errors of a configuration that is valid but for this section and the model's vocabulary.
+/// Returns the errors of a configuration that is valid except for this section and the vocabulary
+/// size.
 inline std::string errors_of(const run::DataConfig& data, const ModelConfig& model = {}) {
   run::Config config;
   config.model = model;
@@ -33,19 +34,19 @@ inline std::string errors_of(const run::DataConfig& data, const ModelConfig& mod
   return "no error";
 }
 
-/// Row b of a batch, its tokens.
+/// Returns the tokens of row b of a batch.
 inline std::span<const std::int32_t> row_of(const run::Batch& batch, Index b) {
   return std::span(batch.tokens)
       .subspan(static_cast<size_t>(b * (batch.seq + 1)), static_cast<size_t>(batch.seq + 1));
 }
 
-/// True if target t of row b counts.
+/// Returns true if target t of row b is scored.
 inline bool is_scored(const run::Batch& batch, Index b, Index t) {
   return batch.scored.empty() || batch.scored[static_cast<size_t>(b * batch.seq + t)] != 0;
 }
 
-/// Digest of tokens and scored targets of the first two training batches and the first validation
-/// batch of seed 1.
+/// Returns the digest of tokens and scored targets of the first two training batches and the first
+/// validation batch of seed 1.
 inline std::string digest_of(const run::DataConfig& config) {
   const auto data = make_task(config);
   Digest digest;
@@ -57,8 +58,8 @@ inline std::string digest_of(const run::DataConfig& config) {
   return digest.hex();
 }
 
-/// The probability of counts as far from their expectations as these, or farther (Pearson's
-/// chi-square); the expectations add up to the counts.
+/// Returns the p-value of Pearson's chi-square test of counts against their expectations, which
+/// have the same sum.
 inline double chi_square_p(const std::vector<double>& counts, const std::vector<double>& expected) {
   double statistic = 0;
   for (size_t i = 0; i < counts.size(); ++i)
@@ -67,7 +68,7 @@ inline double chi_square_p(const std::vector<double>& counts, const std::vector<
   return boost::math::cdf(boost::math::complement(distribution, statistic));
 }
 
-/// Standard deviations between a number of successes and what is expected of them.
+/// Returns the distance of a number of successes from its expectation, in standard deviations.
 inline double deviations(double successes, double trials, double probability) {
   return std::abs(successes - trials * probability) /
          std::sqrt(trials * probability * (1 - probability));

@@ -93,7 +93,7 @@ TEST_F(TokenizedText, evaluates_tokens_and_explains_how_to_tokenize_text) {
     put(project / short_text, "odd");
   for (const char* text : {"corpus.txt", "short.txt", "folder"}) {
     EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", text})),
-                HasSubstr("make tokens of it by `difftape data prepare`"));
+                HasSubstr("convert it with `difftape data prepare`"));
   }
 }
 

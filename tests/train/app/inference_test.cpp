@@ -104,7 +104,7 @@ TEST_F(Inference, eval_of_other_data_ignores_the_sample_keys_of_the_run) {
 
 TEST_F(Inference, eval_detects_whether_the_data_changed) {
   put(project / "text.txt", "changed " + test::tiny_text());
-  EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("the data changed since it was made"));
+  EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("was made with other data"));
   put(project / "moved.txt", test::tiny_text());
   const double logged = test::metrics_lines(project / "run").back()["val/loss"];
   EXPECT_EQ(json({"eval", "run", "--set", "data.path=moved.txt"})["loss"], logged);
@@ -120,7 +120,7 @@ TEST_F(Inference, eval_reports_errors) {
               HasSubstr("only data.*, train.*, model.max_seq_len"));
   put(project / "short.txt", "x");
   EXPECT_THAT(error(65, {"eval", "run", "--data", "short.txt"}),
-              HasSubstr("is 1 bytes long; need two"));
+              HasSubstr("has 1 bytes, but must have at least two"));
 }
 
 TEST_F(Inference, generate_prints_the_prompt_and_its_continuation) {

@@ -33,7 +33,7 @@ std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::u
 
 void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {
   throw_if<ConfigError>(model.vocab_size < data.vocab_size(),
-                        "model.vocab_size is {}; data.type '{}' needs at least {}",
+                        "model.vocab_size is {}, but data.type '{}' needs at least {}",
                         model.vocab_size, to_string(kind), data.vocab_size());
 }
 
@@ -90,11 +90,10 @@ std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
 void require_same_data(const ValidationData& data, const nlohmann::json& recorded,
                        const std::filesystem::path& made) {
   const nlohmann::json now = data.info();
-  throw_if<DataError>(
-      recorded != now,
-      "{}: the data changed since it was made: they were {}, they are {}; bring the files back, or "
-      "say where they are with --set data.path=PATH",
-      made.string(), system::json_text(recorded), system::json_text(now));
+  throw_if<DataError>(recorded != now,
+                      "{}: was made with other data: {} instead of {}; restore the files, or give "
+                      "their location with --set data.path=PATH",
+                      made.string(), system::json_text(recorded), system::json_text(now));
 }
 
 }  // namespace difftape::run

@@ -1,5 +1,5 @@
 #pragma once
-// What a model is trained and validated on: batches of token sequences.
+// Interfaces of training and validation data: batches of token sequences.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,110 +23,112 @@ struct Span {
   friend bool operator==(const Span&, const Span&) = default;
 };
 
-/// Targets of one row that are right together or not at all, and their place in the grid of the
-/// dataset.
+/// An answer: targets of one row that count as correct only together, and its cell in the accuracy
+/// grid of the dataset.
 struct AnswerSpan {
-  Index row;     ///< of the batch
-  Span targets;  ///< input positions; those among them that are not scored do not matter
+  Index row;     ///< row in the batch
+  Span targets;  ///< input positions; positions that are not scored do not matter
   Index grid_row, grid_column;
 };
 
-/// Where an input token finds what it has to retrieve, to measure attention on answer and noise.
+/// Location of the answer for one input token, to measure attention on answer and noise.
 struct RetrievalTarget {
-  Index row;       ///< of the batch
-  Index position;  ///< of the input token whose target is part of the answer
-  Span answer;     ///< the tokens that hold the answer
-  Span noise;      ///< the context of which only `answer`, which lies within, helps
+  Index row;       ///< row in the batch
+  Index position;  ///< input token whose target is part of the answer
+  Span answer;     ///< tokens that contain the answer
+  Span noise;      ///< the context; only `answer`, a part of it, helps
 };
 
-/// Sequences with one token more than the model reads, so that every input has its target.
+/// Sequences of T + 1 tokens, so that each of the T inputs has a target.
 struct Batch {
-  Index batch = 0;                            ///< B, sequences
-  Index seq = 0;                              ///< T, tokens the model reads of each
+  Index batch = 0;                            ///< B, number of sequences
+  Index seq = 0;                              ///< T, inputs per sequence
   std::vector<std::int32_t> tokens;           ///< (B, T + 1), row-major
-  std::vector<std::uint8_t> scored = {};      ///< (B, T), 1 where the target counts; empty: all do
+  std::vector<std::uint8_t> scored = {};      ///< (B, T), 1 if the target counts; empty: all count
   std::vector<AnswerSpan> answers = {};       ///< by row; empty if the dataset has no grid
-  std::vector<RetrievalTarget> queries = {};  ///< by row; empty if the dataset does not know them
+  std::vector<RetrievalTarget> queries = {};  ///< by row; empty if the dataset has no answers
 
   std::vector<std::int32_t> inputs() const { return columns(0); }  ///< (B, T)
-  /// (B, T), inputs one later; kIgnoreIndex where it is not scored.
+  /// Returns the next token of each input, (B, T); kIgnoreIndex for targets that are not scored.
   std::vector<std::int32_t> targets() const;
-  Index scored_targets() const;  ///< their number
-  /// Where the document of each input token begins in its row, the token `eos_token_id` being the
-  /// last of a document; null if it is negative.
+  Index scored_targets() const;  ///< number of scored targets
+  /// Returns the first position of each input token's document within its row, (B, T). The token
+  /// `eos_token_id` is the last of a document; returns null if it is negative.
   DocumentOffsets document_offsets(Index eos_token_id) const;
 
  private:
   std::vector<std::int32_t> columns(Index first) const;
 };
 
-/// Names of the rows and columns of a table of accuracies, which answers refer to.
+/// Names of the rows and columns of a table of accuracies. AnswerSpan refers to its cells.
 struct AccuracyGrid {
   std::vector<std::string> rows, columns;
-  bool exact_match = false;  ///< an answer is all of its sequence that is scored
+  bool exact_match = false;  ///< an answer consists of all scored targets of its sequence
 };
 
-/// The least loss that any model can expect, in nats per scored token, and the largest share of
-/// scored tokens whose likeliest target is the right one.
+/// Lowest expected loss of any model, in nats per scored token, and highest expected accuracy, a
+/// fraction of the scored tokens.
 struct BestAchievable {
   double loss = 0, accuracy = 0;
 };
 
-/// The loss on held-out text is also measured in so many groups of neighboring documents.
+/// Number of groups of neighboring documents whose losses are measured separately.
 inline constexpr Index kLossGroups = 64;
 
-/// Which part of held-out text a validation sequence is from: that of its first token.
+/// Domain and group of the first token of a validation sequence.
 struct RowOrigin {
-  Index domain = 0;  ///< number in domains()
+  Index domain = 0;  ///< index into domains()
   Index group = 0;   ///< in [0, kLossGroups)
 };
 
-/// Batches that a model is scored on.
+/// Batches for validation.
 class ValidationData {
  public:
   virtual ~ValidationData() = default;
 
-  /// Validation batch i of val_batches(), at least 1. The same for every seed.
+  /// Returns validation batch i, the same for every seed.
   virtual Batch val_batch(Index i) const = 0;
+  /// Returns the number of validation batches, at least 1.
   virtual Index val_batches() const = 0;
 
-  /// Where the rows of that batch are from; empty of data that are no held-out part of a text.
+  /// Returns the origin of each row of validation batch i; empty unless it is held-out text.
   virtual std::vector<RowOrigin> val_origins(Index /*i*/) const { return {}; }
-  /// The names of the domains of held-out text; empty if they are not told apart.
+  /// Returns the names of the domains of held-out text; empty if there is only one.
   virtual std::vector<std::string> domains() const { return {}; }
 
-  /// Tokens are in [0, vocab_size()).
+  /// Returns the vocabulary size; tokens are in [0, vocab_size()).
   virtual Index vocab_size() const = 0;
 
-  /// What env.json records: type, size and digest, or the numbers that make a task.
+  /// Returns the description for env.json: type, size and digest, or the parameters of a task.
   virtual nlohmann::ordered_json info() const = 0;
 
-  /// Of a task, whose answers are right or wrong, so that accuracy is measured; else nothing.
+  /// Returns the optimum of a task. If it has a value, accuracy is measured.
   virtual std::optional<BestAchievable> best() const { return std::nullopt; }
 
-  /// What made its tokens of text, if that is known.
+  /// Returns the tokenizer of the tokens; unknown by default.
   virtual TokenizerFile tokenizer() const { return {}; }
 
-  /// Without rows: answers are not counted one by one.
+  /// Returns the accuracy grid; without rows, answers are not scored as a whole.
   virtual AccuracyGrid grid() const { return {}; }
 };
 
-/// A source of batches without state: each is a function of its arguments, the seed and the number
-/// of sequences of a step, so a run continues anywhere, and the order of the data does not depend
-/// on the model.
+/// A stateless source of batches. A batch is a function of its arguments, the seed and the number
+/// of sequences per step. So a run can resume at any step, and the order of the data does not
+/// depend on the model.
 class Dataset : public ValidationData {
  public:
-  /// Micro-batch `micro` of an optimiser step. Its row b is sequence micro * batch_size + b of the
-  /// step: a step sees the same sequences however they are split into micro-batches.
+  /// Returns micro-batch `micro` of an optimizer step. Its row b is sequence micro * batch_size + b
+  /// of the step, so a step reads the same sequences for every split into micro-batches.
   virtual Batch train_batch(Index step, Index micro) const = 0;
 
-  /// The entropy of a token given the one before it, nats, from the pairs in what trains: a model
-  /// that does not get below it has learned less than a table of pairs. Of generated data nothing.
+  /// Returns the entropy of a token given the previous one, in nats per token, from the pairs in
+  /// the training data; a model with a higher loss has learned less than a table of pairs.
+  /// Generated data have none.
   virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
 };
 
-/// Batches in memory in place of a data set: batch i of each step and of validation. The last batch
-/// repeats after that.
+/// A dataset of batches in memory. Batch i is micro-batch i of every step and validation batch i;
+/// the last batch repeats.
 class FixedBatches : public Dataset {
  public:
   FixedBatches(std::vector<Batch> batches, Index vocab_size)
@@ -143,20 +145,20 @@ class FixedBatches : public Dataset {
   Index vocab_size_;
 };
 
-/// Throws DataError unless `data` are those of which `made` recorded this info.
+/// Throws DataError unless info() of `data` equals `recorded`, which the file `made` contains.
 void require_same_data(const ValidationData& data, const nlohmann::json& recorded,
                        const std::filesystem::path& made);
 
-/// `config` and `model` have passed validate(). Throws MissingInput or DataError about the data,
-/// each naming data.path, and ConfigError for a model.vocab_size too small for the tokens. A step
-/// has `micro_batches` (train.gradient_accumulation_steps), so that the next one goes on behind
-/// their sequences.
+/// Makes the dataset of a configuration that has passed validate(). A step reads `micro_batches`
+/// micro-batches (train.gradient_accumulation_steps), and the next step continues after them.
+/// Throws MissingInput or DataError, which name data.path, for unusable data, and ConfigError if
+/// model.vocab_size is too small for the tokens.
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed, Index micro_batches = 1);
 
-/// The tokens of data.path, of kind text or tokens, all of them to be predicted: every token but
-/// the first is a target once, after the up to seq_len tokens of its sequence. Throws as
-/// make_dataset does, and DataError for fewer than two tokens.
+/// Returns all tokens of data.path, of type text or tokens, for validation: every token except the
+/// first is a target once, predicted from up to seq_len tokens. Throws like make_dataset, and
+/// DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model);
 
 }  // namespace difftape::run

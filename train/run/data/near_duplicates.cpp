@@ -9,7 +9,7 @@
 namespace difftape::run {
 namespace {
 
-/// splitmix64 (Steele et al. 2014).
+/// Mixes bits by splitmix64 (Steele et al. 2014).
 constexpr std::uint64_t scatter(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -17,32 +17,33 @@ constexpr std::uint64_t scatter(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A random number for each byte.
+/// Random number for each byte value.
 constexpr auto kOfByte = [] {
   std::array<std::uint64_t, 256> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = scatter(i);
   return numbers;
 }();
 
-/// What a byte adds to a hash when it enters a string, and what it is when it leaves.
+/// Returns the term that a byte adds to a rolling hash when it enters the string; leaving() returns
+/// the term when it leaves.
 constexpr std::uint64_t entering(char byte) { return kOfByte[static_cast<unsigned char>(byte)]; }
 constexpr std::uint64_t leaving(char byte) {
   return std::rotl(entering(byte), static_cast<int>(kSharedBytes));
 }
 
-/// A set of hashes of fixed size with open addressing. It keeps 32 bits of each, at a place that
-/// the others decide: two hashes are taken for one in about one case in 2^30. A table of bits says
-/// of most hashes that are not in it that they are not, without a branch that is hard to predict.
+/// Hash set of fixed capacity with open addressing. It stores the low 32 bits of each hash in a
+/// slot chosen by the others, so about one in 2^30 lookups is a false match. A bit table rejects
+/// most absent hashes without an unpredictable branch.
 class HashSet {
  public:
-  /// Takes up to so many.
+  /// Makes a set for at most `hashes` hashes.
   explicit HashSet(Index hashes)
       : left_(hashes),
         slots_(static_cast<std::size_t>(hashes + hashes / 2 + 64)),
         bits_(static_cast<std::size_t>(hashes / 8 + 1)) {}
 
   bool contains(std::uint64_t hash) const { return maybe(hash) && slots_[place(hash)] != 0; }
-  /// None when it is full, which only a text that was made for it can do.
+  /// Inserts a hash. A full set ignores it, which only adversarial text can cause.
   void insert(std::uint64_t hash) {
     std::uint32_t& slot = slots_[place(hash)];
     if (slot != 0 || left_ == 0) return;
@@ -50,9 +51,9 @@ class HashSet {
     slot = kept_of(hash);
     bits_[word(hash)] |= bit(hash);
   }
-  /// Whether it may be in it; if not, it is not.
+  /// Returns false if the hash is certainly not in the set.
   bool maybe(std::uint64_t hash) const { return (bits_[word(hash)] & bit(hash)) != 0; }
-  /// Where the hash is or would be, in [0, places()).
+  /// Returns the slot of the hash, present or not, in [0, places()).
   std::size_t place(std::uint64_t hash) const {
     std::size_t at = scaled(hash, slots_.size());
     while (slots_[at] != 0 && slots_[at] != kept_of(hash))
@@ -64,9 +65,9 @@ class HashSet {
  private:
   static std::uint32_t kept_of(std::uint64_t hash) {
     const auto low = static_cast<std::uint32_t>(hash);
-    return low == 0 ? 1 : low;  // 0: free
+    return low == 0 ? 1 : low;  // 0 marks a free slot
   }
-  /// In [0, size), by the upper bits of a multiple of it; size < 2^32.
+  /// Maps a hash to [0, size) by multiplicative hashing; size < 2^32.
   static std::size_t scaled(std::uint64_t hash, std::size_t size) {
     const std::uint64_t spread = hash * 0x9e3779b97f4a7c15U;
     return static_cast<std::size_t>((spread >> 32) * size >> 32);
@@ -79,10 +80,10 @@ class HashSet {
   std::vector<std::uint64_t> bits_;
 };
 
-/// Bytes within strings that end in rising places.
+/// Counts the bytes covered by strings, added in ascending order of their ends.
 class Covered {
  public:
-  /// A string, and so many bytes before and after it.
+  /// Adds a string with `around` bytes before and after it.
   void add(Index end, Index around = 0) {
     bytes_ += std::min(kSharedBytes + 2 * around, end + around - end_);
     end_ = end + around;
@@ -93,10 +94,10 @@ class Covered {
   Index bytes_ = 0, end_ = 0;
 };
 
-/// Calls f(end, hash) for the strings of kSharedBytes bytes in a text that `select` takes, in their
-/// order; a string ends before byte `end`. The hashes are cyclic polynomials (Cohen 1997,
-/// "Recursive hashing functions for n-grams"). Selected ones are collected without a branch, which
-/// would often be predicted wrong.
+/// Calls f(end, hash) in order for each string of kSharedBytes bytes whose hash `select` accepts; a
+/// string ends before byte `end`. The hashes are cyclic polynomials (Cohen 1997, "Recursive hashing
+/// functions for n-grams"). Selected hashes are collected without a branch, because it would often
+/// be mispredicted.
 template <class Select, class F>
 void for_each_string(std::string_view text, Select&& select, F&& f) {
   constexpr std::size_t kLength = kSharedBytes, kMost = 512;
@@ -122,21 +123,21 @@ void for_each_string(std::string_view text, Select&& select, F&& f) {
   }
 }
 
-/// One hash in 2^n.
+/// Predicate that selects one hash in 2^n.
 class Sampled {
  public:
-  /// Of strings of so many bytes, with n at least `least` and large enough for memory.
+  /// Chooses the smallest n >= `least` for which the hashes of `bytes` strings fit into memory.
   Sampled(Index bytes, int least) : n_(least) {
     constexpr Index kMostHashes = Index{1} << 28;
     while (bytes >> n_ > kMostHashes) ++n_;
-    // A quarter more than expected: only of a text that was made for it there are more.
+    // 25 % above the expected number; only adversarial text exceeds it.
     hashes_ = (bytes >> n_) + (n_ > 0 ? bytes >> n_ >> 2 : 0) + 1024;
   }
   bool operator()(std::uint64_t hash) const {
     return (hash >> 40 & ((std::uint64_t{1} << n_) - 1)) == 0;
   }
   Index hashes() const { return hashes_; }
-  /// Strings before the first sampled one of a shared stretch, and after the last, on average.
+  /// Returns the mean number of unsampled strings on each side of the samples of a shared string.
   Index around() const { return (Index{1} << n_) - 1; }
 
  private:
@@ -150,7 +151,7 @@ Index total_bytes(std::span<const DocumentFacts> documents) {
   return total;
 }
 
-/// Numbers of the documents by a key.
+/// Returns document indices sorted by a key.
 template <class Key>
 std::vector<std::size_t> sorted_by(std::span<const DocumentFacts> documents, Key&& key) {
   std::vector<std::size_t> order(documents.size());

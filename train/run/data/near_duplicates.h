@@ -1,7 +1,7 @@
 #pragma once
-// Text that documents share: near-duplicates among them, which of them to hold out, and how much of
-// the held-out ones occurs in training, too. All by 64-bit hashes of strings of kSharedBytes bytes,
-// within documents.
+// Finds text that documents share: near-duplicates to drop, documents to hold out, and the overlap
+// of held-out documents with training. Strings of kSharedBytes bytes within documents are compared
+// by 64-bit hashes.
 
 #include <array>
 #include <cstdint>
@@ -15,51 +15,52 @@
 
 namespace difftape::run {
 
-/// A string of at least so many bytes that two documents have in common is shared by them (Lee et
-/// al. 2022, "Deduplicating training data makes language models better", take 50 tokens).
+/// Minimum length of a common string that counts as shared, bytes. Lee et al. 2022, "Deduplicating
+/// training data makes language models better", use 50 tokens.
 inline constexpr Index kSharedBytes = 50;
 
-/// What decides about a document, or a group of documents, before its text does.
+/// Size and digest of a document or a group of documents.
 struct DocumentFacts {
   Index bytes = 0;
   std::string digest;  ///< XXH3 of the text or of the name of the group
 };
 
-/// The text of document i; the same whenever it is asked for.
+/// Callback that returns the text of document i, the same on every call.
 using ReadDocument = std::function<std::string_view(std::size_t i)>;
 
-/// Which documents to drop: those of which more than `fraction` of the bytes lie in strings shared
-/// with documents that are kept, and repetitions of an equal one. Documents are kept from the
-/// longest to the shortest, equally long ones in the order of their digests: what is contained in
-/// a longer document goes, whichever file or domain comes first. Of 2^sampling strings one is
-/// looked at, chosen by its hash, and of more than 256 Mi strings so many fewer; coverage is then
-/// an estimate. Memory is 8 bytes a string, 2 GiB at most, and as much for the longest document.
+/// Returns which documents to drop: exact duplicates, and documents with more than `fraction` of
+/// their bytes in strings shared with kept documents. It goes from the longest document to the
+/// shortest, with ties in order of digests, so a document contained in a longer one is dropped
+/// regardless of the order of files and domains. One in 2^sampling strings is compared, chosen by
+/// its hash, and fewer above 256 Mi strings; coverage is then an estimate. Memory is 8 bytes per
+/// string, at most 2 GiB, and the same for the longest document.
 std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents, double fraction,
                                        int sampling, const ReadDocument& read);
 
-/// Which documents to hold out: in the order of their digests each that brings the bytes held out
-/// nearer to `fraction` of all. A function of the documents and `fraction` alone.
+/// Returns which documents to hold out: in order of digests, each document that brings the number
+/// of held-out bytes closer to `fraction` of all bytes.
 std::vector<bool> choose_held_out(std::span<const DocumentFacts> documents, double fraction);
 
-/// Whether so many bytes are at least half and at most one and a half times what was wanted.
+/// Returns true if `bytes` is between 0.5 and 1.5 times `wanted`.
 inline bool is_about(double bytes, double wanted) {
   return bytes >= wanted / 2 && bytes <= wanted * 3 / 2;
 }
 
-/// Of each document of `held_out` the bytes within strings shared with a document of `train`; both
-/// are numbers of documents. Exact but for collisions of hashes up to 256 MiB
-/// held out, an estimate by a sample beyond; memory is 8 bytes a held-out byte, 2 GiB at most.
+/// Returns for each document of `held_out` the number of bytes in strings shared with a document of
+/// `train`; both are lists of document indices. The count is exact up to hash collisions for at
+/// most 256 MiB of held-out text, and estimated from a sample above. Memory is 8 bytes per held-out
+/// byte, at most 2 GiB.
 std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
                                       std::span<const std::size_t> held_out,
                                       const ReadDocument& read);
 
-/// A held-out document.
+/// Size of a held-out document and its bytes shared with training.
 struct Overlap {
-  Index bytes = 0, shared = 0;  ///< shared: by training
+  Index bytes = 0, shared = 0;
 };
 
-/// Which of them to drop, those first of which the largest fraction is shared, until no more than
-/// `most` of the bytes of the others together is.
+/// Returns which documents to drop, in descending order of their shared fraction, until at most a
+/// fraction `most` of the remaining bytes is shared.
 std::vector<bool> choose_overlapping(std::span<const Overlap> held_out, double most);
 
 }  // namespace difftape::run

@@ -26,7 +26,7 @@ MissingInput cannot_read(const fs::path& path, const std::string& reason) {
   return MissingInput(fmt::format("cannot read {}: {}", path.string(), reason));
 }
 
-/// Paths that match a pattern; the path itself if it exists under exactly that name.
+/// Returns the paths that match a pattern, or the path itself if it exists under exactly that name.
 std::vector<fs::path> expand(const std::string& entry) {
   std::error_code error;
   if (fs::exists(entry, error)) return {entry};
@@ -43,12 +43,12 @@ std::vector<fs::path> expand(const std::string& entry) {
 
 bool hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-/// `path` if it is a file, the files below it if it is a directory.
+/// Returns `path` if it is a file, or the files below it if it is a directory.
 std::vector<fs::path> files_at(const fs::path& path) {
   std::error_code error;
   if (fs::is_regular_file(path, error)) return {path};
-  throw_if<DataError>(!fs::is_directory(path, error), "{}: neither a file nor a directory",
-                      path.string());
+  throw_if<DataError>(!fs::is_directory(path, error),
+                      "{}: is a special file, but must be a file or a directory", path.string());
   std::vector<fs::path> files;
   fs::recursive_directory_iterator at(path, error), end;
   for (; !error && at != end; at.increment(error))
@@ -60,7 +60,7 @@ std::vector<fs::path> files_at(const fs::path& path) {
   return files;
 }
 
-/// What the files at a path that an entry names are called together.
+/// Returns the domain of all files at a path.
 std::string domain_of(const fs::path& path) {
   if (!system::is_folder(path)) return path.stem().string();
   return fs::canonical(path).filename().string();
@@ -108,8 +108,8 @@ std::vector<std::string> default_text() {
   for (const char* part : {"Eigen", "unsupported"}) {
     throw_if<MissingInput>(
         !system::is_folder(headers / part),
-        "the default text, the headers of Eigen, is not on this machine: no directory {}; set "
-        "data.path or install libeigen3-dev",
+        "{}: the default text, the Eigen headers, is missing; set data.path or install "
+        "libeigen3-dev",
         (headers / part).string());
   }
   return {headers / "Eigen", headers / "unsupported"};
@@ -119,9 +119,9 @@ static_assert(std::endian::native == std::endian::little, "stored tokens are lit
 
 namespace {
 
-constexpr Index kPiece = Index{1} << 18;  ///< tokens that are looked at together
+constexpr Index kPiece = Index{1} << 18;  ///< tokens per piece
 
-/// The token, or -1 if 31 bits do not hold it.
+/// Returns the token, or -1 if it does not fit into 31 bits.
 std::int32_t token_of(auto stored) {
   return std::in_range<std::int32_t>(stored) ? static_cast<std::int32_t>(stored) : -1;
 }
@@ -135,8 +135,8 @@ void widen(std::string_view bytes, std::span<std::int32_t> into) {
   }
 }
 
-/// Fills `into` with tokens from number `begin` on; returns their bytes as they are stored, of
-/// those read in pieces as they are now.
+/// Fills `into` with the tokens from index `begin` on. Returns their stored bytes; for a file read
+/// in pieces, the bytes of `into`.
 std::span<const std::byte> read_tokens(const TokenFile& file, Index begin,
                                        std::span<std::int32_t> into) {
   if (file.pieces) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which files data.path means, what they hold, and what is made of them: data.type text, whose
-// tokens are their bytes, and data.type tokens, which other programs wrote.
+// Finds the files of data.path and reads their tokens. With data.type text, the tokens are the
+// bytes of text files; with data.type tokens, other programs wrote the token files.
 
 #include <filesystem>
 #include <functional>
@@ -19,75 +19,77 @@ namespace difftape::run {
 
 class TokenSource;
 
-/// The domain of a file is its name without the extension, or that of the directory if an entry, or
-/// what its pattern matches, is one.
+/// A file and its domain: the name of the file without its extension, or the name of the directory
+/// if an entry of data.path names or matches a directory.
 struct SourceFile {
   std::filesystem::path path;
   std::string domain;
 };
 
-/// The files that `entries` name, each once, in byte order of their paths whatever the order of the
-/// entries. An entry is a file, a directory (every file below it; names that begin with a dot are
-/// skipped), or a POSIX glob pattern of these, in which `~` is the home directory. Without entries:
+/// Returns the files that `entries` name, each once, in byte order of their paths. An entry is a
+/// file, a directory, or a POSIX glob pattern of these, in which `~` is the home directory. A
+/// directory means every file below it, except names that begin with a dot. Without entries it uses
 /// the headers of Eigen, default_text().
-/// Throws MissingInput for an entry that matches nothing, DataError for one that is not a file.
+/// Throws MissingInput for an entry that matches nothing, DataError if it is neither a file nor a
+/// directory.
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
-/// Tokens of data.type text: bytes.
+/// Vocabulary size of data.type text, whose tokens are bytes.
 inline constexpr Index kBytes = 256;
 std::vector<std::int32_t> bytes_of(std::string_view text);
-/// The text of tokens in [0, kBytes).
+/// Converts tokens in [0, kBytes) to text.
 std::string text_of(std::span<const std::int32_t> bytes);
 
-/// The path of one file, of more their number: "12 files".
+/// Returns the path of a single file, or a count such as "12 files".
 std::string one_or_number(std::span<const SourceFile> files);
 
-/// The directories whose files are the text of a run that names none: real C++, about 8.7 MB, on
-/// every machine that built difftape. Throws MissingInput if they are gone.
+/// Returns the directories of the default text: C++ code, about 8.7 MB, on every machine that built
+/// difftape. Throws MissingInput if they are gone.
 std::vector<std::string> default_text();
 
-/// The text of the files that `entries` of the key `key` name. Throws MissingInput, and DataError
-/// if one of them is not text.
+/// Returns the text of the files that `entries` of the key `key` name. Throws MissingInput, and
+/// DataError if a file is not text.
 std::shared_ptr<const TokenSource> read_text(const char* key, std::span<const std::string> entries);
 
-/// The tokens of such files, in the formats that token_data.cpp names, one file after the other.
-/// Throws MissingInput, and DataError for a file that cannot be used and for a token that is not in
-/// [0, vocab_size), with its place; ConfigError without entries.
+/// Returns the tokens of token files, concatenated; token_data.cpp lists the formats. Throws
+/// MissingInput, DataError for an unusable file or a token outside [0, vocab_size), and ConfigError
+/// without entries.
 std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size);
 
-/// The text of the files of data.path. Throws as read_text does, and DataError if all are too short
-/// for one sequence of each part.
+/// Returns the text of the files of data.path. Throws like read_text, and DataError if the text is
+/// too short for one training and one validation sequence.
 std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,
                                    Index micro_batches);
 
-/// The tokens of the files of data.path. Throws as read_token_files does, and DataError for fewer
-/// tokens than one sequence of each part.
+/// Returns the tokens of the files of data.path. Throws like read_token_files, and DataError if
+/// they are too few for one training and one validation sequence.
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed, Index micro_batches);
 
-/// A file of tokens as it stores them, little-endian and not signed.
+/// A file of tokens in its stored form, little-endian and unsigned.
 struct TokenFile {
   std::filesystem::path path;
   std::string format;  ///< "nanoGPT .bin", for messages
   system::StoredBytes bytes;
-  std::size_t offset = 0;  ///< of the first token
-  std::size_t width = 1;   ///< bytes a token: 1, 2, 4 or 8
-  Index size = 0;          ///< tokens
+  std::size_t offset = 0;  ///< offset of the first token, bytes
+  std::size_t width = 1;   ///< bytes per token: 1, 2, 4 or 8
+  Index size = 0;          ///< number of tokens
   TokenizerFile tokenizer = {};
-  std::string domain = {};  ///< it is one of
-  /// Of HDF5 that stores them in another way, in chunks for example, the open file: /tokens is read
-  /// piece by piece, `bytes` is not.
+  std::string domain = {};  ///< domain of the file
+  /// Open HDF5 file if /tokens is stored in chunks. It is then read in pieces instead of from
+  /// `bytes`.
   std::shared_ptr<const h5::File> pieces = nullptr;
 
-  /// Tokens [begin, begin + into.size()); those that do not fit into 31 bits are negative.
+  /// Reads tokens [begin, begin + into.size()); a token that does not fit into 31 bits is negative.
   void read(Index begin, std::span<std::int32_t> into) const;
 };
 
+/// A token source that reads token files on demand.
 class StoredTokens : public TokenSource {
  public:
-  /// Sees all tokens of a file, piece by piece, `first` being the number of the first of a piece.
+  /// Callback for each piece of a file; `first` is the index of its first token in the file.
   using Check = std::function<void(const TokenFile&, Index first, std::span<const std::int32_t>)>;
 
   /// Reads all files once, for the check and the digest.

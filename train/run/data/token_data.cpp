@@ -1,13 +1,13 @@
-// data.type tokens: files of tokens that other programs wrote.
+// data.type tokens: token files of other programs.
 //
-//   nanoGPT .bin   uint16, nothing else
+//   nanoGPT .bin   uint16 without a header
 //   llm.c .bin     256 int32: magic 20240520, version 1, number of tokens; then uint16
 //                  or magic 20240801, version 7, number of tokens; then uint32
-//   HDF5           dataset /tokens with one axis, of any whole-number type; what is stored in
-//                  chunks, as compressed ones are, is read through HDF5, which takes longer
+//   HDF5           dataset /tokens with one axis, of any integer type; chunked or compressed
+//                  data are read through HDF5, which is slower
 //
-// All little-endian. A .bin that begins with one of llm.c's magic numbers is llm.c's; as nanoGPT
-// these would be tokens above 55,000, which GPT-2's vocabulary does not have.
+// All formats are little-endian. A .bin that begins with a magic number of llm.c is an llm.c file;
+// as nanoGPT tokens these numbers exceed 55,000, beyond the vocabulary of GPT-2.
 #include "train/run/data/sources.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::int32_t number_at(const system::StoredBytes& bytes, std::size_t at) {
   return value;
 }
 
-/// What llm.c writes.
+/// A format version of llm.c.
 struct LlmcFormat {
   std::int32_t magic, version;
   std::size_t width;
@@ -52,24 +52,25 @@ void check_llmc(const TokenFile& file, const LlmcFormat& format) {
   const std::size_t size = file.bytes.size();
   throw_if<DataError>(
       size < kHeaderBytes,
-      "{}: begins like a token file of llm.c, but is {} bytes long; its header alone has {}: the "
-      "file is cut off",
+      "{}: begins like an llm.c token file, but has {} bytes, fewer than the {} of its header; the "
+      "file is truncated",
       file.path.string(), size, kHeaderBytes);
   const auto version = number_at(file.bytes, 4);
   throw_if<DataError>(version != format.version,
-                      "{}: token file of llm.c with magic {} and version {}; need version {}",
+                      "{}: llm.c token file with magic {} has version {}, but must have version {}",
                       file.path.string(), format.magic, version, format.version);
   const auto count = number_at(file.bytes, 8);
   const auto expected =
       static_cast<std::int64_t>(kHeaderBytes) + static_cast<std::int64_t>(format.width) * count;
   throw_if<DataError>(
       count < 0 || expected != static_cast<std::int64_t>(size),
-      "{}: the header of llm.c promises {} tokens of {} bytes, {} bytes in all, but the file has "
-      "{}: it is cut off or damaged",
+      "{}: the llm.c header states {} tokens of {} bytes, {} bytes in total, but the file has {}; "
+      "it is truncated or damaged",
       file.path.string(), count, format.width, expected, size);
 }
 
-/// What `data prepare` said of tokens: their tokenizer, in whose place `model` is, if it is there.
+/// Returns the tokenizer that `data prepare` recorded for tokens. `model` is its file, which may be
+/// missing. Throws DataError if its digest differs.
 TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& tokens,
                              const fs::path& model) {
   const auto told = nlohmann::json::parse(provenance, nullptr, false);
@@ -86,12 +87,13 @@ TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& toke
   const std::string is = digest_of(found.model);
   if (is == digest) return found;
   throw DataError(fmt::format(
-      "{}: is not the tokenizer of {}, whose digest is {}, but has {}: bring it back, or remove it "
-      "to train without",
+      "{}: is not the tokenizer of {}: its digest must be {}, but is {}; restore the file, or "
+      "remove it to train without",
       model.string(), tokens.string(), digest, is));
 }
 
-/// The tokenizer of a .bin, from the files beside it; a model may be there without more.
+/// Returns the tokenizer of a .bin from the files next to it, .json and .model; either may be
+/// missing.
 TokenizerFile tokenizer_beside(const fs::path& path) {
   const fs::path told = path.string() + ".json", model = path.string() + ".model";
   if (system::is_there(told)) return tokenizer_told(system::read_text(told), path, model);
@@ -99,8 +101,8 @@ TokenizerFile tokenizer_beside(const fs::path& path) {
   return {.name = model.filename().string(), .model = system::read_text(model)};
 }
 
-/// Whether a file begins as no tokens do: with a page of bytes that are all printed, so that every
-/// number of it is above 8,000. Few bytes tell only where the name is not that of tokens.
+/// Returns true if the first page of a file consists of printable bytes, which as tokens would all
+/// exceed 8,000. A .bin needs at least 64 bytes to be recognized.
 bool begins_like_text(const fs::path& path, const system::StoredBytes& bytes) {
   constexpr std::size_t kPage = 4096, kFewest = 64;
   const std::string_view page = bytes.read(0, std::min(bytes.size(), kPage));
@@ -123,13 +125,14 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
     file.width = format->width;
   } else if (begins_like_text(path, file.bytes)) {
     throw DataError(fmt::format(
-        "{}: is text, not tokens; make tokens of it by `difftape data prepare`, with the model's "
-        "tokenizer if it has one, or set data.type to text, whose tokens are its bytes",
+        "{}: is a text file, but must be a token file; convert it with `difftape data prepare` and "
+        "the model's tokenizer, or set data.type to text, whose tokens are bytes",
         path.string()));
   } else if (file.bytes.size() % file.width != 0) {
-    throw DataError(fmt::format(
-        "{}: {} bytes, an odd number; a .bin without a header of llm.c holds tokens of 2 bytes",
-        path.string(), file.bytes.size()));
+    throw DataError(
+        fmt::format("{}: has {} bytes, but a .bin without an llm.c header must have an even "
+                    "number, 2 per token",
+                    path.string(), file.bytes.size()));
   }
   file.size = static_cast<Index>((file.bytes.size() - file.offset) / file.width);
   return file;
@@ -137,10 +140,12 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
 
 TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
   auto stored = std::make_shared<const h5::File>(h5::File::open(path));
-  throw_if<DataError>(!stored->exists("tokens"), "{}: has no dataset /tokens", path.string());
+  throw_if<DataError>(!stored->exists("tokens"),
+                      "{}: has no dataset /tokens; `difftape data prepare` writes one",
+                      path.string());
   const Shape shape = stored->shape("tokens");
-  throw_if<DataError>(shape.rank() != 1, "{}: /tokens is {}; need one axis", path.string(),
-                      shape.str());
+  throw_if<DataError>(shape.rank() != 1, "{}: /tokens has shape {}, but must have one axis",
+                      path.string(), shape.str());
   TokenFile file{.path = path,
                  .format = "HDF5 /tokens",
                  .bytes = std::move(bytes),
@@ -152,7 +157,7 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
     const std::size_t there = file.bytes.size();
     throw_if<DataError>(at->offset > there ||
                             static_cast<std::size_t>(file.size) > (there - at->offset) / at->width,
-                        "{}: is cut off", path.string());
+                        "{}: is truncated; copy or prepare it again", path.string());
   } else {
     file.pieces = std::move(stored);
   }
@@ -169,19 +174,18 @@ TokenFile open_token_file(const fs::path& path) {
   system::StoredBytes bytes(path);
   TokenFile file =
       is_h5(path, bytes) ? h5_file(path, std::move(bytes)) : bin_file(path, std::move(bytes));
-  throw_if<DataError>(file.size == 0, "{}: holds no token", path.string());
+  throw_if<DataError>(file.size == 0, "{}: contains no tokens; leave it out", path.string());
   return file;
 }
 
-/// The tokenizer of all files; none if one does not know its own.
+/// Returns the tokenizer of all files; none if it is unknown for one of them.
 TokenizerFile common_tokenizer(const std::vector<TokenFile>& files) {
   const TokenFile& first = files.front();
   for (const TokenFile& file : files) {
     if (!file.tokenizer.is_known()) return {};
     if (file.tokenizer == first.tokenizer) continue;
     throw DataError(fmt::format(
-        "{} was made by the tokenizer {}, {} by another, {}: prepare both "
-        "with one",
+        "{} was made by tokenizer {}, but {} by {}; prepare both with the same",
         first.path.string(), first.tokenizer.name, file.path.string(), file.tokenizer.name));
   }
   return first.tokenizer;
@@ -192,12 +196,13 @@ void require_known(const TokenFile& file, Index first, std::span<const std::int3
   const auto unknown = std::ranges::find_if(
       tokens, [&](std::int32_t token) { return token < 0 || token >= vocab_size; });
   if (unknown != tokens.end()) {
-    throw DataError(fmt::format(
-        "{}: token {} is {} (read as {}); need 0 to {}, as model.vocab_size is {}: raise it, or "
-        "give a file of another vocabulary",
-        file.path.string(), first + (unknown - tokens.begin()),
-        *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown), file.format,
-        vocab_size - 1, vocab_size));
+    throw DataError(
+        fmt::format("{}: token {} is {} (format {}), but must be 0 to {}, because model.vocab_size "
+                    "is {}; raise "
+                    "it, or use a file with another vocabulary",
+                    file.path.string(), first + (unknown - tokens.begin()),
+                    *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown),
+                    file.format, vocab_size - 1, vocab_size));
   }
 }
 
@@ -209,7 +214,8 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   const NameScope scope(key);
   throw_if<ConfigError>(
       entries.empty(),
-      "type tokens reads token files; name them: .bin of nanoGPT or llm.c, or .h5");
+      "is empty, but data.type tokens needs token files; name .bin files of nanoGPT or llm.c, or "
+      ".h5 files");
   const std::vector<SourceFile> files = find_source_files(entries);
   std::vector<TokenFile> stored;
   for (const auto& [path, domain] : files) {
@@ -226,7 +232,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   tokens->type = tokens->unit = "tokens";
   tokens->vocab_size = largest + 1;
   tokens->tokenizer = tokenizer;
-  tokens->from = "the row of tokens of " + one_or_number(files);
+  tokens->from = "the data in " + one_or_number(files);
   return tokens;
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr Index kBlock = 16384;
 constexpr std::uint64_t kAnySeed = 0;  // independent of the seed of the run
 
-/// 0, 1, ..., n - 1 shuffled, the same way on every call.
+/// Returns a fixed shuffle of 0, 1, ..., n - 1.
 std::vector<Index> permutation(Index n, std::string_view name) {
   const RandomStream stream(kAnySeed, name);
   std::vector<Index> order(n);
@@ -37,7 +37,7 @@ void append(std::vector<Span>& spans, const Span& next) {
     spans.push_back(next);
 }
 
-/// Without any if they are not to be told apart.
+/// Returns the domains of a source; empty if there is only one or more than kMostDomains.
 std::vector<DomainSpan> told_apart(const TokenSource& source) {
   std::set<std::string> names;
   for (const DomainSpan& each : source.domains) names.insert(each.domain);
@@ -79,7 +79,7 @@ class Windows : public Dataset {
   }
   std::vector<std::string> domains() const override { return held_out_.domains(); }
 
-  /// Of files that only validate all windows count, in a smaller last batch where need be.
+  /// Separate validation files are read completely, with a smaller last batch if necessary.
   Index val_batches() const override {
     return own_val_source_ ? ceil_div(val_windows(), val_rows()) : val_windows() / val_rows();
   }
@@ -112,10 +112,10 @@ class Windows : public Dataset {
 
  private:
   Index val_windows() const { return std::ssize(val_starts_); }
-  /// Of a batch; a text that cannot fill one has a smaller one.
+  /// Returns the rows of a full batch, fewer if there are not enough windows.
   Index val_rows() const { return std::min(batch_, val_windows()); }
 
-  /// First tokens of the rows of a validation batch.
+  /// Returns the first tokens of the rows of a validation batch.
   std::span<const Index> val_starts(Index i) const {
     const Index first = i * val_rows(), rows = std::min(val_rows(), val_windows() - first);
     return std::span(val_starts_).subspan(first, static_cast<size_t>(rows));
@@ -126,7 +126,7 @@ class Windows : public Dataset {
   std::shared_ptr<const TokenSource> source_;
   std::shared_ptr<const TokenSource> own_val_source_;  // null: validation is a part of source_
   Index batch_;
-  Index of_step_;  ///< sequences
+  Index of_step_;  ///< sequences per step
   Index window_;
   Split split_;
   std::vector<Index> val_starts_;
@@ -149,7 +149,8 @@ Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index
 
 namespace {
 
-/// Calls f(first, second) for pairs of the first kCountedTokens tokens of the spans.
+/// Calls f(first, second) for each pair of neighbors in the first kCountedTokens tokens of the
+/// spans.
 template <class F>
 void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&& f) {
   Index left = kCountedTokens;
@@ -165,8 +166,8 @@ void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&
 
 using Pairs = std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t>;
 
-/// Returns how often each pair occurs. A small vocabulary is counted in a table of all pairs, which
-/// is much faster.
+/// Returns the count of each pair. A small vocabulary uses a table of all pairs, which is much
+/// faster.
 Pairs count_pairs(const TokenSource& source, const std::vector<Span>& spans) {
   constexpr Index kInTable = 1024;
   Pairs sorted;
@@ -190,7 +191,7 @@ Pairs count_pairs(const TokenSource& source, const std::vector<Span>& spans) {
 }  // namespace
 
 double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans) {
-  // Summed in the order of the pairs: the same bits everywhere.
+  // A sorted map fixes the order of summation, and with it the bits.
   const Pairs pairs = count_pairs(source, spans);
   std::unordered_map<std::uint64_t, std::int64_t> firsts;
   for (const auto& [pair, count] : pairs) firsts[pair.first] += count;
@@ -241,20 +242,21 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                            const char* what) {
     if (of.size() >= windows * window) return;
     const NameScope scope(key);
-    throw DataError(fmt::format("{} is {} {} long; data.seq_len {} needs at least {}, {}", of.from,
+    throw DataError(fmt::format("{} has {} {}, but data.seq_len {} needs at least {}: {}", of.from,
                                 of.size(), of.unit, config.seq_len, windows * window, what));
   };
   if (val_source) {
-    require("data.path", *source, 1, "one sequence of seq_len + 1");
+    require("data.path", *source, 1, "one sequence of seq_len + 1; give more data");
     require(config.val_path.empty() ? "data.path" : "data.val_path", *val_source, 1,
-            "one sequence of seq_len + 1");
+            "one sequence of seq_len + 1; give more data");
     throw_if<DataError>(val_source->tokenizer.is_known() && source->tokenizer.is_known() &&
                             val_source->tokenizer != source->tokenizer,
-                        "data.path was made by the tokenizer {}, data.val_path by {}: "
-                        "prepare both with one",
+                        "data.path was made by tokenizer {}, but data.val_path by {}; "
+                        "prepare both with the same",
                         source->tokenizer.name, val_source->tokenizer.name);
   } else {
-    require("data.path", *source, 2, "one sequence of seq_len + 1 to train and one to validate");
+    require("data.path", *source, 2,
+            "one training and one validation sequence of seq_len + 1; give more data");
   }
   return std::make_unique<Windows>(std::move(source), std::move(val_source), config, seed,
                                    micro_batches);
@@ -325,9 +327,9 @@ class WholeRow : public ValidationData {
  private:
   std::shared_ptr<const TokenSource> source_;
   Index seq_len_, batch_;
-  std::vector<Index> starts_;  ///< of whole sequences
-  Index full_batches_;         ///< of them
-  Index left_;                 ///< targets behind the last whole sequence
+  std::vector<Index> starts_;  ///< first tokens of the full sequences
+  Index full_batches_;         ///< batches of full sequences
+  Index left_;                 ///< targets after the last full sequence
 };
 
 }  // namespace
@@ -335,14 +337,14 @@ class WholeRow : public ValidationData {
 std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
                                                Index seq_len, Index batch_size) {
   throw_if<DataError>(source->size() < 2,
-                      "{} is {} {} long; need two, the second of which is predicted", source->from,
+                      "{} has {} {}, but must have at least two; give more data", source->from,
                       source->size(), source->unit);
   return std::make_unique<WholeRow>(std::move(source), seq_len, batch_size);
 }
 
 namespace {
 
-/// In ascending sums, the first that is larger, and how far `nth` is above the one before it.
+/// Index of the first cumulative sum above `nth`, and the distance of `nth` from the previous sum.
 struct Place {
   Index at, within;
 };
@@ -361,7 +363,7 @@ Epochs::Epochs(const std::vector<Span>& spans, Index seq_len, std::uint64_t seed
     const Index targets = span.size() - 1;
     if (targets >= seq_len) rows_.push_back({span.begin, targets / seq_len, targets % seq_len});
   }
-  if (rows_.empty()) throw std::logic_error("Epochs: no span has room for a window");
+  if (rows_.empty()) throw std::logic_error("Epochs: no span is long enough for a window");
   std::ranges::stable_sort(rows_, std::greater(), &Row::rest);
   Index always = 0, all = 0;
   for (const Row& row : rows_) always_until_.push_back(always += row.windows - 1);
@@ -381,7 +383,7 @@ Index Epochs::start(Index n) const {
   const Index offset = offset_of(slot);
   const std::uint64_t key = epochs_.bits(static_cast<std::uint64_t>(cycle * seq_len_ + slot));
   const RandomPermutation order(static_cast<std::uint64_t>(windows_at(offset)), key, "data/epoch");
-  // First all windows of each row but the last, then the last of those where it fits.
+  // All windows except the last of each row, then the last windows that fit at this offset.
   const auto nth = static_cast<Index>(order(static_cast<std::uint64_t>(place)));
   const Index always = always_until_.back();
   const auto [row, window] = nth < always ? find(always_until_, nth) : Place{nth - always, -1};

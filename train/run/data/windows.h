@@ -1,6 +1,6 @@
 #pragma once
-// Sequences cut out of one long row of tokens, to train and to validate: what text and token files
-// have in common. Which part trains and which validates is a function of the tokens alone.
+// Cuts one long row of tokens into training and validation sequences, for text and token files. The
+// split is a function of the tokens only.
 
 #include <cstdint>
 #include <memory>
@@ -11,50 +11,50 @@
 
 namespace difftape::run {
 
-/// What became of the files of a text, each of which either trains, validates or is dropped.
+/// Outcome of dividing text files into training, validation and dropped files.
 struct Division {
   Index dropped_files = 0, dropped_bytes = 0;  ///< near-duplicates
-  std::optional<double> val_overlap = {};      ///< fraction of held-out bytes that training has too
+  std::optional<double> val_overlap = {};      ///< fraction of held-out bytes also in training
 };
 
-/// A stretch of a row of tokens, and the domain that it belongs to.
+/// A span of a row of tokens and its domain.
 struct DomainSpan {
   std::string domain;
   Span span;
 };
 
-/// A row of tokens, and what is known of it.
+/// A row of tokens with its metadata.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
   virtual Index size() const = 0;
-  /// Tokens [begin, begin + into.size()).
+  /// Copies tokens [begin, begin + into.size()).
   virtual void copy(Index begin, std::span<std::int32_t> into) const = 0;
 
   std::string type;      ///< data.type
-  std::string unit;      ///< what a token is called, "bytes"
-  std::string from;      ///< what it is, in messages: "the text of a.txt"
-  Index files = 0;       ///< it comes from
-  std::string digest;    ///< XXH3 of the tokens as they are stored
+  std::string unit;      ///< name of the tokens, "bytes" or "tokens"
+  std::string from;      ///< name in messages, "the text of a.txt"
+  Index files = 0;       ///< number of files
+  std::string digest;    ///< XXH3 of the stored tokens
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
   TokenizerFile tokenizer;
-  std::vector<DomainSpan> domains;   ///< of all tokens, in order
-  std::optional<Division> division;  ///< of the files that it is a part of
+  std::vector<DomainSpan> domains;   ///< domains of all tokens, in order
+  std::optional<Division> division;  ///< set if files were divided
 };
 
-/// Training sequences come in the order of Epochs, each step behind the `micro_batches` of the one
-/// before; validation sequences do not overlap. They come from `val_source`, if it is not null,
-/// else from a part of `source` that does not train. Throws DataError if there is not one sequence
-/// of each, or if two tokenizers made them. Domains are those of `val_source`, if it has at least
-/// two and at most kMostDomains.
+/// Makes a dataset of windows. Training sequences come in the order of Epochs; a step reads
+/// `micro_batches` micro-batches, and the next continues after them. Validation sequences do not
+/// overlap; they come from `val_source`, or from a held-out part of `source` if that is null. The
+/// dataset has the domains of `val_source` if there are 2 to kMostDomains. Throws DataError if the
+/// tokens are too few for one sequence of each, or if the tokenizers differ.
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                       std::shared_ptr<const TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed,
                                       Index micro_batches);
 inline constexpr Index kMostDomains = 64;
 
-/// The same of what `read` makes of the entries of data.path and of data.val_path, given the key
-/// and them.
+/// Makes a dataset of the sources that `read(key, entries)` returns for data.path and
+/// data.val_path.
 template <class Read>
 std::unique_ptr<Dataset> make_windows_of(const DataConfig& config, std::uint64_t seed,
                                          Index micro_batches, Read&& read) {
@@ -67,14 +67,13 @@ std::unique_ptr<Dataset> make_windows_of(const DataConfig& config, std::uint64_t
   return make_windows(source, val_source, config, seed, micro_batches);
 }
 
-/// Stretches of consecutive tokens of one kind, in order; no window of training crosses into
-/// validation or back.
+/// Spans of training and validation tokens, in order; no window crosses their borders.
 struct Split {
   std::vector<Span> train, val;
 };
 
-/// The entropy of a token given the one before it, nats: that of the relative frequencies of pairs
-/// within the spans, of the first kCountedTokens tokens of them.
+/// Returns the entropy of a token given the previous one, in nats per token, from the frequencies
+/// of pairs in the first kCountedTokens tokens of the spans.
 double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans);
 inline constexpr Index kCountedTokens = Index{1} << 24;
 
@@ -84,74 +83,74 @@ inline constexpr Index kCountedTokens = Index{1} << 24;
 /// set. A shorter last block trains. Needs size >= 2 * window (std::logic_error).
 Split split_by_blocks(Index size, Index window, double val_fraction);
 
-/// The windows of `window` tokens, each `stride` after the one before, that fit into each of the
-/// spans: their first positions, in an order that is shuffled once and for all, so that the first
-/// few already come from everywhere.
+/// Returns the first positions of the windows of `window` tokens that fit into each span, `stride`
+/// tokens apart. Their order is a fixed shuffle, so any prefix samples all spans.
 std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window, Index stride);
 
-/// The rows of `window` tokens that begin at `starts`.
+/// Returns the windows of `window` tokens that begin at `starts`, one per row.
 Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window);
 
-/// Domain and group of every held-out token. The held-out tokens of each domain, one stretch behind
-/// the other, are cut into kLossGroups equal ranges; group g is the g-th range of every domain.
+/// Domain and group of every held-out token. The held-out tokens of each domain are concatenated
+/// and cut into kLossGroups equal ranges; group g is the g-th range of every domain.
 class HeldOut {
  public:
-  /// `spans` are held out, in order and apart. `domains` cover them; without any all is one, which
-  /// has no name.
+  /// `spans` are ordered and disjoint, and `domains` cover them. Without domains, all tokens are in
+  /// one unnamed domain.
   HeldOut(const std::vector<Span>& spans, const std::vector<DomainSpan>& domains);
 
-  /// In the order in which they come.
+  /// Returns the names of the domains in order of appearance.
   const std::vector<std::string>& domains() const { return names_; }
-  /// Of a held-out token.
+  /// Returns the domain and group of a held-out token.
   RowOrigin origin(Index token) const;
 
  private:
   struct Piece {
     Span span;
     Index domain;
-    Index before;  ///< held-out tokens of its domain before it
+    Index before;  ///< number of earlier held-out tokens of its domain
   };
   Index domain_of(const std::string& name);
   void add(const Span& span, Index domain);
 
   std::vector<std::string> names_;
   std::vector<Piece> pieces_;
-  std::vector<Index> sizes_;  ///< of the domains
+  std::vector<Index> sizes_;  ///< held-out tokens by domain
 };
 
-/// Every token but the first is a target once: sequences of `seq_len` inputs, each of which begins
-/// with the last target of the one before it, in batches in the order of shuffled_windows. What is
-/// left at the end, a shorter sequence, is the last batch. Throws DataError for a row of one token.
+/// Makes validation data in which every token except the first is a target once. Each sequence has
+/// `seq_len` inputs and begins with the last target of the previous one; batches are in the order
+/// of shuffled_windows. The remaining tokens, a shorter sequence, are the last batch. Throws
+/// DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
                                                Index seq_len, Index batch_size);
 
-/// Windows of `seq_len` + 1 tokens, epoch after epoch. Those of an epoch begin at offset + k
-/// seq_len in each span, so that each shares one token with the next and no target comes twice; all
-/// that fit come once, in random order, before the next epoch begins. What is left at the ends of a
-/// span, less than a window each, comes in other epochs: their offsets are 0, ..., seq_len - 1 in
-/// random order, and then again, so that within seq_len epochs a window begins at every place where
-/// one fits exactly once.
+/// Order of the training windows of `seq_len` + 1 tokens, epoch after epoch. The windows of an
+/// epoch begin at offset + k seq_len in each span: neighbors share one token, and no target
+/// repeats. All windows that fit come once, in random order, before the next epoch begins. Tokens
+/// at the ends of a span that fit into no window are used in other epochs. The offsets are a random
+/// permutation of 0, ..., seq_len - 1, repeated, so within seq_len epochs a window begins exactly
+/// once at every position where one fits.
 ///
-/// Sequence number n of a run is a function of n, the spans, seq_len and the seed: a binary search
-/// over the offsets finds its epoch and its place there, and the RandomPermutation of that epoch
-/// its window. Memory is that of the spans and the offsets, however many windows there are.
+/// Sequence n of a run is a function of n, the spans, seq_len and the seed. A binary search over
+/// the offsets finds its epoch and its index there; the RandomPermutation of the epoch finds its
+/// window. Memory grows with the numbers of spans and offsets, not with the number of windows.
 class Epochs {
  public:
-  /// Throws std::logic_error if no span has room for a window.
+  /// Throws std::logic_error if no span is long enough for a window.
   Epochs(const std::vector<Span>& spans, Index seq_len, std::uint64_t seed);
 
-  /// The first token of sequence number n >= 0 of a run.
+  /// Returns the first token of sequence n >= 0 of a run.
   Index start(Index n) const;
 
-  /// The number of windows of the largest epochs, in which they begin where the spans do.
+  /// Returns the largest number of windows of an epoch, which offset 0 gives.
   Index largest() const;
 
  private:
-  /// A span by its windows, if they begin where it does.
+  /// A span cut into windows at offset 0.
   struct Row {
     Index begin;
     Index windows;  ///< at least 1
-    Index rest;     ///< tokens behind them: with a larger offset there is one window less
+    Index rest;     ///< tokens after the last window; a larger offset removes one window
   };
   Index windows_at(Index offset) const;
   Index offset_of(Index slot) const {
@@ -159,10 +158,10 @@ class Epochs {
   }
 
   Index seq_len_;
-  std::vector<Row> rows_;            ///< by falling rest
-  std::vector<Index> always_until_;  ///< windows but the last of the rows up to and including each
+  std::vector<Row> rows_;            ///< in descending order of rest
+  std::vector<Index> always_until_;  ///< cumulative sum of windows - 1 over the rows
   RandomPermutation offsets_;
-  std::vector<Index> until_;  ///< windows of the first seq_len epochs up to and including each
+  std::vector<Index> until_;  ///< cumulative number of windows over the first seq_len epochs
   RandomStream epochs_;
 };
 

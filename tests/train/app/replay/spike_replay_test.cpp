@@ -192,7 +192,7 @@ TEST_F(Spike, that_cannot_be_replayed_is_reported) {
             "difftape: run: was made in f32, this program computes in f64; replay with difftape\n");
   const std::string text = contents(project / "text.txt");
   test::put(project / "text.txt", text + "more");
-  EXPECT_THAT(error({"run"}, 65), HasSubstr("the data changed since it was made: they were "));
+  EXPECT_THAT(error({"run"}, 65), HasSubstr("was made with other data: "));
   test::put(project / "text.txt", text);
 
   const std::string checkpoint = "run/checkpoints/step-00000020.h5";

@@ -1,4 +1,5 @@
-// Documents that train, validate or are dropped, as files of tokens.
+// Tests the division of documents into training, validation and dropped documents, written as token
+// files.
 #include "train/run/data/prepare/corpus.h"
 
 #include <gmock/gmock.h>
@@ -35,13 +36,13 @@ std::string words(std::uint64_t seed, std::size_t size) {
 struct CorpusFiles : testing::Test {
   ScratchDir dir;
 
-  /// A line for each text.
+  /// Writes one JSON line per document.
   void put_lines(const std::string& name, const std::vector<nlohmann::json>& documents) {
     std::string lines;
     for (const nlohmann::json& each : documents) lines += each.dump() + "\n";
     put(dir / name, lines);
   }
-  /// Documents of their own, of 200 to 800 bytes.
+  /// Returns random documents of 200 to 800 bytes.
   static std::vector<nlohmann::json> documents(std::uint64_t seed, std::uint64_t count = 60) {
     std::vector<nlohmann::json> all;
     for (std::uint64_t i = 0; i < count; ++i)
@@ -57,7 +58,7 @@ struct CorpusFiles : testing::Test {
             .options = {.drop_duplicates = 0.3, .val_fraction = 0.2},
             .val_out = dir / "val"};
   }
-  /// The text of a .bin of bytes.
+  /// Returns the text of a .bin of byte tokens.
   std::string text(const std::string& name) {
     const std::string stored = contents(dir / name);
     std::string text;
@@ -87,7 +88,8 @@ TEST_F(CorpusFiles, are_divided_by_document_within_each_domain) {
     for (const nlohmann::json& each : documents(domain.name == "a" ? 1 : 2)) {
       const auto document = each["text"].get<std::string>();
       const bool validates = held_out.find(document) != std::string::npos;
-      EXPECT_NE(validates, train.find(document) != std::string::npos) << "one or the other";
+      EXPECT_NE(validates, train.find(document) != std::string::npos)
+          << "in training or in validation, not both";
       validate += validates;
     }
     EXPECT_EQ(validate, domain.held_out);
@@ -95,7 +97,7 @@ TEST_F(CorpusFiles, are_divided_by_document_within_each_domain) {
   EXPECT_EQ(made.tokens, std::ssize(train));
 }
 
-TEST_F(CorpusFiles, say_what_was_done_to_them) {
+TEST_F(CorpusFiles, record_how_they_were_divided) {
   std::vector<nlohmann::json> lines = documents(1);
   lines.push_back(lines[0]);
   put_lines("a.jsonl", lines);
@@ -139,7 +141,7 @@ TEST_F(CorpusFiles, keep_groups_and_equal_documents_together) {
   EXPECT_GT(groups, 0);
 }
 
-TEST_F(CorpusFiles, are_divided_alike_in_any_order_and_lose_what_others_contain) {
+TEST_F(CorpusFiles, are_divided_alike_in_any_order_and_dropped_if_others_contain_them) {
   std::vector<nlohmann::json> a = documents(1), b = documents(2);
   b[5]["text"] = a[6]["text"].get<std::string>().substr(0, 500) + "shorter";
   put_lines("a.jsonl", a);
@@ -154,8 +156,8 @@ TEST_F(CorpusFiles, are_divided_alike_in_any_order_and_lose_what_others_contain)
   EXPECT_EQ(text("val/a.bin"), before);
 }
 
-TEST_F(CorpusFiles, measure_and_limit_what_validation_shares_with_training) {
-  // Every document has 100 of its bytes, between 1 in 2 and 1 in 8, of one common text.
+TEST_F(CorpusFiles, measure_and_limit_the_overlap_of_validation_with_training) {
+  // 100 bytes of every document, between 1/2 and 1/8 of it, come from one common text.
   std::vector<nlohmann::json> lines = documents(1);
   const std::string common = words(9, 100);
   for (nlohmann::json& line : lines) line["text"] = line["text"].get<std::string>() + common;
@@ -163,7 +165,7 @@ TEST_F(CorpusFiles, measure_and_limit_what_validation_shares_with_training) {
   PrepareRequest asked = request({"a.jsonl"});
   asked.options.drop_duplicates.reset();
   const Prepared made = prepare_tokens(asked);
-  // Bytes before the common text count where a training document happens to have them, too.
+  // Bytes before the common text also count if a training document happens to contain them.
   const std::string train = text("train.bin"), held_out = text("val/a.bin");
   Index documents_held_out = 0, shared = 0;
   for (const nlohmann::json& line : lines) {
@@ -190,7 +192,7 @@ TEST_F(CorpusFiles, measure_and_limit_what_validation_shares_with_training) {
                   "domain a: every held-out document shares more than 0.01 of its bytes")));
 }
 
-TEST_F(CorpusFiles, refuse_what_cannot_be_divided) {
+TEST_F(CorpusFiles, that_cannot_be_divided_are_rejected) {
   put_lines("a.jsonl", documents(1));
   put_lines("copy.jsonl", documents(1));
   put_lines("few.jsonl", documents(2, 1));
@@ -199,13 +201,14 @@ TEST_F(CorpusFiles, refuse_what_cannot_be_divided) {
     EXPECT_FALSE(fs::exists(dir / "train.bin"));
     EXPECT_FALSE(fs::exists(dir / "val/a.bin"));
   };
-  expect_error.operator()<DataError>(request({"a.jsonl", "few.jsonl"}),
-                                     "domain few: 0 of 200 bytes can be held out whole, of 1 "
-                                     "documents or groups, but --val-fraction is 0.2");
+  expect_error.operator()<DataError>(
+      request({"a.jsonl", "few.jsonl"}),
+      "domain few: 0 of 200 bytes can be held out as whole documents or groups, of which there are "
+      "1, but --val-fraction is 0.2");
   put_lines("inside.jsonl", {{{"text", documents(1)[6]["text"].get<std::string>().substr(9)}}});
   expect_error.operator()<DataError>(
       request({"a.jsonl", "inside.jsonl"}),
-      "domain inside: all its documents are near-duplicates of longer ones elsewhere");
+      "domain inside: all documents are near-duplicates of longer ones in other domains");
   PrepareRequest wrong = request({"a.jsonl"});
   wrong.options.val_fraction = 1;
   expect_error.operator()<UsageError>(wrong, "--val-fraction: is 1, but must be above 0");
@@ -220,20 +223,20 @@ TEST_F(CorpusFiles, refuse_what_cannot_be_divided) {
   expect_error.operator()<UsageError>(wrong, "--val-fraction: needs a directory");
   wrong.options.val_fraction.reset();
   wrong.options.max_overlap = 0.1;
-  expect_error.operator()<UsageError>(wrong, "--max-overlap: is about what is held out");
+  expect_error.operator()<UsageError>(wrong, "--max-overlap: needs held-out documents");
   fs::create_directory(dir / "val");
   put(dir / "val/other.bin", "");
   expect_error.operator()<OutputError>(request({"a.jsonl"}),
-                                       "val/other.bin is of no domain of this corpus");
+                                       "val/other.bin belongs to no domain of this corpus");
 }
 
-TEST(Documents, begin_after_the_token_that_ends_the_one_before) {
+TEST(Documents, begin_after_the_end_token_of_the_previous_one) {
   const Batch batch{2, 5, {7, 9, 7, 7, 9, 9, 9, 7, 9, 7, 7, 7}};
   EXPECT_THAT(*batch.document_offsets(9), testing::ElementsAre(0, 0, 2, 2, 2, 0, 1, 1, 3, 3));
   EXPECT_EQ(batch.document_offsets(-1), nullptr);
 }
 
-TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_occurs) {
+TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_token_occurs) {
   test::TinyProject project;
   const auto loss_with = [&](Index eos_token_id) {
     project.config.data.eos_token_id = eos_token_id;
@@ -242,7 +245,7 @@ TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_occurs) {
     return state.loss(tape, state.data->train_batch(0, 0)).value().item();
   };
   const real whole = loss_with(-1);
-  EXPECT_EQ(loss_with(0), whole) << "text holds no zero byte";
+  EXPECT_EQ(loss_with(0), whole) << "text contains no zero byte";
   EXPECT_NE(loss_with(' '), whole);
 }
 

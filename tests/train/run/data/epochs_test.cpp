@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 3;
 
-/// First tokens of all windows of an epoch at an offset.
+/// Returns the first tokens of all windows of an epoch with a given offset.
 std::vector<Index> windows_of(const std::vector<Span>& spans, Index seq_len, Index offset) {
   std::vector<Index> starts;
   for (const Span& span : spans)
@@ -23,8 +23,8 @@ std::vector<Index> windows_of(const std::vector<Span>& spans, Index seq_len, Ind
   return starts;
 }
 
-/// The first epochs of a run that have windows, as the class gives them: by brute force the windows
-/// of one offset each, whichever has the first sequence among them.
+/// Returns the first epochs of a run that have windows, by brute force: the windows of the offset
+/// whose windows include the first sequence of the epoch.
 struct Epoch {
   Index offset = 0;
   std::vector<Index> starts;
@@ -51,9 +51,10 @@ std::vector<Epoch> epochs_of(const std::vector<Span>& spans, Index seq_len, Inde
   return epochs;
 }
 
-/// Each epoch of two cycles has each window of its offset once, and a cycle has each offset once.
+/// Expects each epoch of two cycles to have each window of its offset once, and each cycle each
+/// offset once.
 void expect_each_window_once(const std::vector<Span>& spans, Index seq_len) {
-  Index offsets = 0;  // with windows
+  Index offsets = 0;  // number of offsets with windows
   for (Index offset = 0; offset < seq_len; ++offset)
     offsets += windows_of(spans, seq_len, offset).empty() ? 0 : 1;
   std::set<Index> seen;
@@ -68,7 +69,7 @@ void expect_each_window_once(const std::vector<Span>& spans, Index seq_len) {
 TEST(Epochs, have_each_window_once_before_the_next_begins) {
   expect_each_window_once({{0, 2}}, 1);    // one window
   expect_each_window_once({{5, 8}}, 1);    // two
-  expect_each_window_once({{0, 17}}, 16);  // one, at one offset alone
+  expect_each_window_once({{0, 17}}, 16);  // one, at one offset only
   expect_each_window_once({{0, 33}}, 16);  // two at offset 0, else one
   expect_each_window_once({{0, 97}}, 1);   // a prime number of them
   expect_each_window_once({{3, 3 + 7 * 13 + 1}}, 7);
@@ -119,7 +120,7 @@ TEST(Epochs, repeat_their_offsets_in_another_order_of_windows) {
   }
 }
 
-TEST(Epochs, of_more_tokens_than_memory_holds_are_computed_where_they_are_asked_for) {
+TEST(Epochs, of_more_tokens_than_memory_are_computed_on_demand) {
   const Index size = Index{1} << 40;
   const Epochs order({{0, size / 2}, {size, size + size / 2}}, 1024, kSeed);
   EXPECT_EQ(order.largest(), size / 1024 - 2);
@@ -134,7 +135,7 @@ TEST(Epochs, of_more_tokens_than_memory_holds_are_computed_where_they_are_asked_
   EXPECT_NEAR(static_cast<double>(second_half), 1000, 120);
 }
 
-TEST(Epochs, refuse_spans_without_room_for_a_window) {
+TEST(Epochs, reject_spans_shorter_than_a_window) {
   EXPECT_THROW(Epochs({{0, 16}, {20, 36}}, 16, kSeed), std::logic_error);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Letters drawn at random: no string of 50 comes twice.
+/// Returns random letters, in which no string of 50 repeats.
 std::string letters(std::uint64_t seed, std::size_t size) {
   const RandomStream stream(seed, "letters");
   std::string text;
@@ -42,7 +42,7 @@ struct Texts {
   }
 };
 
-/// Bytes of `text` within strings of 50 bytes that one of `others` has, found string by string.
+/// Counts the bytes of `text` in strings of 50 bytes that occur in one of `others`, by brute force.
 Index shared_by_search(const std::string& text, const std::vector<std::string>& others) {
   std::set<std::string_view> known;
   for (const std::string_view other : others)
@@ -55,7 +55,7 @@ Index shared_by_search(const std::string& text, const std::vector<std::string>& 
   return std::ranges::count(shared, true);
 }
 
-TEST(NearDuplicates, are_documents_of_which_more_than_the_fraction_is_in_longer_ones) {
+TEST(NearDuplicates, are_documents_with_more_than_the_fraction_in_longer_ones) {
   const std::string source = letters(1, 2000);
   const Texts texts{{source.substr(300, 301) + letters(2, 699), source,
                      source.substr(700, 300) + letters(3, 700), letters(4, 900)}};
@@ -64,14 +64,14 @@ TEST(NearDuplicates, are_documents_of_which_more_than_the_fraction_is_in_longer_
   EXPECT_THAT(texts.duplicates(0), ElementsAre(true, false, true, false));
 }
 
-TEST(NearDuplicates, take_in_what_several_kept_documents_have_but_nothing_of_dropped_ones) {
+TEST(NearDuplicates, count_strings_of_all_kept_documents_but_of_no_dropped_one) {
   const std::string a = letters(1, 1000), b = letters(2, 900), fresh = letters(3, 500);
   const Texts texts{{a, b, a.substr(0, 100) + b.substr(0, 100) + letters(4, 200),
                      a.substr(0, 400) + fresh, fresh.substr(0, 300)}};
   EXPECT_THAT(texts.duplicates(0.3), ElementsAre(false, false, true, true, false));
 }
 
-TEST(NearDuplicates, keep_one_of_equal_documents_even_of_short_ones) {
+TEST(NearDuplicates, keep_one_of_equal_documents_even_if_short) {
   const Texts texts{{"short", letters(1, 300), "short", letters(1, 300), "", ""}};
   const std::vector<bool> drop = texts.duplicates(0.3);
   EXPECT_THAT(drop, ElementsAre(false, false, true, true, false, false));
@@ -92,7 +92,7 @@ TEST(NearDuplicates, do_not_depend_on_the_order_of_the_documents) {
 TEST(NearDuplicates, are_found_in_a_sample_of_their_strings) {
   Texts texts;
   for (std::uint64_t i = 0; i < 20; ++i) texts.texts.push_back(letters(i, 4000));
-  for (std::uint64_t i = 0; i < 20; ++i) {  // 20 or 40 % of the document, in stretches of 200
+  for (std::uint64_t i = 0; i < 20; ++i) {  // 20 or 40 % of the document, in runs of 200 bytes
     const std::size_t stretches = i % 2 == 0 ? 3 : 6;
     std::string text = letters(100 + i, 3000 - 200 * stretches);
     for (std::size_t k = 0; k < stretches; ++k)
@@ -103,8 +103,8 @@ TEST(NearDuplicates, are_found_in_a_sample_of_their_strings) {
   EXPECT_EQ(std::ranges::count(texts.duplicates(0.3), true), 10);
 }
 
-TEST(SharedBytes, are_those_that_a_search_finds) {
-  // Few letters in few orders: many strings are shared by chance, of every length.
+TEST(SharedBytes, equal_a_brute_force_search) {
+  // Few letters in few orders share many strings of every length by chance.
   Texts texts;
   const RandomStream stream(5, "words");
   for (std::uint64_t i = 0; i < 12; ++i) {
@@ -126,7 +126,7 @@ TEST(SharedBytes, are_those_that_a_search_finds) {
   EXPECT_EQ(shared[1], 0);
 }
 
-TEST(HeldOut, is_about_the_fraction_of_the_bytes_and_a_function_of_the_documents_alone) {
+TEST(HeldOut, is_about_the_fraction_of_the_bytes_and_depends_on_the_documents_only) {
   Texts texts;
   for (std::uint64_t i = 0; i < 300; ++i) texts.texts.push_back(letters(i, 100 + 37 * (i % 40)));
   const std::vector<DocumentFacts> facts = texts.facts();
@@ -142,7 +142,7 @@ TEST(HeldOut, is_about_the_fraction_of_the_bytes_and_a_function_of_the_documents
     const std::vector<bool> again = choose_held_out(reversed, fraction);
     EXPECT_TRUE(std::ranges::equal(std::vector<bool>(held_out.rbegin(), held_out.rend()), again));
   }
-  // Nearly all of the same ones, of a few more documents.
+  // A few more documents that consist almost entirely of the same strings.
   std::vector<DocumentFacts> more = facts;
   for (std::uint64_t i = 0; i < 10; ++i) more.push_back({500, fmt::format("{:032x}", i << 60)});
   const std::vector<bool> before = choose_held_out(facts, 0.3), after = choose_held_out(more, 0.3);
@@ -157,7 +157,7 @@ TEST(HeldOut, leaves_documents_that_are_too_large_in_training) {
   EXPECT_THAT(choose_held_out(std::span(facts).first(1), 0.05), ElementsAre(false));
 }
 
-TEST(Overlapping, goes_the_most_like_training_first_and_only_what_must) {
+TEST(Overlapping, drops_the_most_overlapping_first_and_no_more_than_necessary) {
   const std::vector<Overlap> held_out{{100, 10}, {100, 60}, {1000, 100}, {100, 90}, {50, 0}};
   EXPECT_THAT(choose_overlapping(held_out, 0.2),
               ElementsAre(false, false, false, false, false));  // 260 of 1350

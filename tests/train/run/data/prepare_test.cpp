@@ -1,4 +1,4 @@
-// Text as a file of tokens, and back through the data that trains on it.
+// Tests the conversion of text to token files, and the round trip through the training data.
 #include "train/run/data/prepare/prepare.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ struct Prepare : testing::Test {
     for (const std::string& name : names) paths.push_back((dir / name).string());
     return {.files = find_source_files(paths), .out = dir / out, .tokenizer = byte_tokenizer()};
   }
-  /// Tokens of a .bin.
+  /// Returns the tokens of a .bin.
   std::vector<std::int32_t> tokens(const char* name = "out.bin") {
     const std::string bytes = contents(dir / name);
     std::vector<std::int32_t> tokens;
@@ -40,7 +40,7 @@ struct Prepare : testing::Test {
                        static_cast<unsigned char>(bytes[i + 1]) << 8);
     return tokens;
   }
-  /// That it fails so and leaves nothing behind but what was there.
+  /// Expects this error, and no new files.
   template <class E>
   void fails(const PrepareRequest& request, const std::string& what) {
     const auto entries = [&] {
@@ -87,17 +87,17 @@ TEST_F(Prepare, documents_end_with_their_token) {
   EXPECT_EQ(made.vocab_size, 257);
 }
 
-TEST_F(Prepare, refuses_an_end_of_documents_that_the_text_has_too) {
+TEST_F(Prepare, rejects_an_end_token_that_the_text_contains) {
   put(dir / "a.txt", "one\ntwo");
   PrepareRequest asked = request({"a.txt"});
   asked.eos_token_id = '\n';
-  fails<DataError>(asked, "--eos-token-id 10: the text has this token too");
+  fails<DataError>(asked, "--eos-token-id 10: occurs in the text");
   EXPECT_FALSE(fs::exists(dir / "out.bin"));
   put(dir / "a.txt", "one");
-  EXPECT_EQ(prepare_tokens(asked).tokens, 4) << "no text has it";
+  EXPECT_EQ(prepare_tokens(asked).tokens, 4) << "text cannot contain it";
 }
 
-TEST_F(Prepare, says_where_the_tokens_come_from) {
+TEST_F(Prepare, records_the_provenance_of_the_tokens) {
   put(dir / "a.txt", "some text");
   const Prepared made = prepare_tokens(request({"a.txt"}));
   const auto beside = nlohmann::json::parse(contents(dir / "out.bin.json"));
@@ -112,7 +112,7 @@ TEST_F(Prepare, says_where_the_tokens_come_from) {
   EXPECT_EQ(nlohmann::json::parse(file.string_attribute("/", "provenance"))["tokens"], 9);
 }
 
-TEST_F(Prepare, cuts_long_texts_after_lines_and_shows_how_far_it_is) {
+TEST_F(Prepare, cuts_long_documents_after_lines_and_shows_progress) {
   std::string line(1 << 20, 'x');
   line.back() = '\n';
   std::string text;
@@ -137,21 +137,23 @@ TEST_F(Prepare, cuts_long_texts_after_lines_and_shows_how_far_it_is) {
   EXPECT_EQ(done.back(), std::ssize(text));
 }
 
-TEST_F(Prepare, refuses_what_it_cannot_read_and_leaves_nothing_behind) {
+TEST_F(Prepare, rejects_unreadable_input_and_leaves_nothing_behind) {
   put(dir / "binary", std::string("ab\0c", 4));
-  fails<DataError>(request({"binary"}), "binary: is not text: byte 2 is 0");
+  fails<DataError>(request({"binary"}),
+                   "binary: byte 2 is 0, but the file must be text; leave it out");
   put(dir / "list.jsonl", "{\"text\": \"a\"}\n[1]\n");
   fails<DataError>(request({"list.jsonl"}), "list.jsonl:2: is not a JSON object");
   put(dir / "key.jsonl", "{\"text\": \"a\"}\n{\"body\": \"b\"}\n");
   fails<DataError>(request({"key.jsonl"}),
-                   "key.jsonl:2: has no text under \"text\"; --key names another");
+                   "key.jsonl:2: has no string under \"text\"; select another key with --key");
   put(dir / "empty", "");
-  fails<DataError>(request({"empty"}), "the files hold no text");
+  fails<DataError>(request({"empty"}), "the files contain no text to train on; give other files");
   put(dir / "text", "text");
-  fails<UsageError>(request({"text"}, "out.txt"), "out.txt ends neither in .bin nor in .h5");
+  fails<UsageError>(request({"text"}, "out.txt"), "out.txt: must end in .bin or .h5");
   PrepareRequest wide = request({"text"});
   wide.eos_token_id = 65536;
-  fails<UsageError>(wide, "a .bin holds 65536 different tokens, these are 65537; write a .h5");
+  fails<UsageError>(wide,
+                    "the vocabulary has 65537 tokens, but a .bin can store 65536; write a .h5");
   fails<OutputError>(request({"text"}, "none/out.bin"), "none/out.bin: No such file");
   wide = request({"binary"});
   wide.files = {{dir / "gone", "gone"}};
@@ -181,7 +183,7 @@ TEST_F(SentencePiece, gives_fewer_tokens_than_bytes_and_names_its_model) {
   EXPECT_EQ(beside["tokenizer"]["xxh3_128"], asked.tokenizer.digest);
 }
 
-TEST_F(SentencePiece, is_kept_with_the_tokens_and_gives_back_their_text) {
+TEST_F(SentencePiece, is_stored_with_the_tokens_and_restores_their_text) {
   const std::string text = "  the step 7 of the tape\n\tthen caf\u00e9 \u2192 \U0001F600\n";
   put(dir / "text", text + text + text);
   for (const char* out : {"out.bin", "out.h5"}) {
@@ -208,7 +210,7 @@ TEST_F(SentencePiece, is_kept_with_the_tokens_and_gives_back_their_text) {
   }
 }
 
-TEST_F(SentencePiece, refuses_other_text_and_other_files) {
+TEST_F(SentencePiece, rejects_other_text_and_other_files) {
   put(dir / "latin1", "caf\xe9 au lait");
   PrepareRequest asked = request({"latin1"});
   asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");

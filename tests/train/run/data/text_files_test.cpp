@@ -1,4 +1,4 @@
-// Text of several files, each of which trains, validates or is dropped as a whole.
+// Tests text of several files, which train, validate or are dropped as a whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// Letters of a file of its own.
+/// Returns random letters, different for each file.
 std::string file_text(std::uint64_t number, std::size_t size) {
   const RandomStream stream(number, "file");
   std::string text;
@@ -44,7 +44,7 @@ struct TextFiles : testing::Test {
   }
 };
 
-/// The text of the rows.
+/// Returns the text of the rows.
 std::vector<std::string> text_rows(const Batch& batch) {
   std::vector<std::string> rows;
   for (Index b = 0; b < batch.batch; ++b) {
@@ -76,7 +76,7 @@ TEST_F(TextFiles, train_or_validate_whole) {
   EXPECT_EQ(info["dropped_files"], 0);
 }
 
-TEST_F(TextFiles, are_divided_alike_whatever_the_run_is_like) {
+TEST_F(TextFiles, are_divided_alike_in_every_run) {
   put_files(60);
   const auto found = make(config())->info();
   DataConfig other = config();
@@ -88,7 +88,7 @@ TEST_F(TextFiles, are_divided_alike_whatever_the_run_is_like) {
   EXPECT_NE(make(other)->info()["val_xxh3_128"], found["val_xxh3_128"]);
 }
 
-TEST_F(TextFiles, that_share_more_than_three_tenths_with_longer_ones_are_dropped) {
+TEST_F(TextFiles, that_share_more_than_30_percent_with_longer_ones_are_dropped) {
   put_files(40, 2000);
   put(dir / "text/most", file_text(3, 1000) + file_text(100, 900));
   put(dir / "text/least", file_text(4, 200) + file_text(101, 1500));
@@ -98,11 +98,11 @@ TEST_F(TextFiles, that_share_more_than_three_tenths_with_longer_ones_are_dropped
   EXPECT_EQ(info["dropped_bytes"], 1900 + 2035);
   DataConfig all = config();
   all.val_path = {(dir / "text/least").string()};
-  EXPECT_EQ(make(all)->info()["files"], 43) << "beside data.val_path nothing is dropped";
+  EXPECT_EQ(make(all)->info()["files"], 43) << "nothing is dropped with data.val_path";
   EXPECT_FALSE(make(all)->info().contains("dropped_files"));
 }
 
-TEST_F(TextFiles, too_few_or_too_large_to_hold_one_out_are_divided_by_blocks) {
+TEST_F(TextFiles, too_few_or_too_large_to_hold_out_are_divided_by_blocks) {
   put_files(3, 4000);
   put(dir / "text/copy", file_text(0, 4000));
   const auto info = make(config())->info();
@@ -113,18 +113,18 @@ TEST_F(TextFiles, too_few_or_too_large_to_hold_one_out_are_divided_by_blocks) {
   EXPECT_NEAR(info["val_bytes"].get<double>(), 601, 1);
 }
 
-TEST_F(TextFiles, held_out_that_are_shorter_than_a_sequence_are_an_error) {
+TEST_F(TextFiles, held_out_but_shorter_than_a_sequence_are_an_error) {
   put_files(60, 1);
   DataConfig longer = config();
   longer.seq_len = 1200;
-  EXPECT_THAT(
-      [&] { make(longer); },
-      ThrowsMessage<DataError>(testing::ContainsRegex(
-          "the text of [0-9]+ files that data.val_fraction holds out is [0-9]+ bytes long; "
-          "data.seq_len 1200 needs at least 1201, one sequence of seq_len \\+ 1\nin data.path")));
+  EXPECT_THAT([&] { make(longer); },
+              ThrowsMessage<DataError>(testing::ContainsRegex(
+                  "the text of [0-9]+ files held out by data.val_fraction has [0-9]+ bytes, but "
+                  "data.seq_len 1200 needs at least 1201: one sequence of seq_len \\+ 1; give more "
+                  "data\nin data.path")));
 }
 
-/// Hashes of all strings of 50 bytes.
+/// Returns the hashes of all strings of 50 bytes.
 std::vector<std::size_t> strings_of(const std::string& text) {
   std::vector<std::size_t> hashes;
   for (std::size_t i = 0; i + 50 <= text.size(); ++i)
@@ -132,8 +132,8 @@ std::vector<std::size_t> strings_of(const std::string& text) {
   return hashes;
 }
 
-TEST(DefaultText, is_the_headers_of_eigen_of_which_training_has_few_strings_of_validation) {
-  // Long sequences, so that few strings lie across their ends.
+TEST(DefaultText, is_the_eigen_headers_whose_training_and_validation_share_few_strings) {
+  // Long sequences, so that few strings cross their ends.
   DataConfig longest;
   longest.seq_len = 1 << 16;
   longest.batch_size = 1;
@@ -181,7 +181,7 @@ struct Sources : testing::Test {
                              "src/deep/.git/object", "src/.hidden"})
       put(dir / name, std::string(name) + ";");
   }
-  /// Found files, relative to the directory; entries are relative to it too.
+  /// Returns the found files; they and the entries are relative to the directory.
   std::vector<std::string> find(std::vector<std::string> entries) const {
     for (std::string& entry : entries) entry = dir / entry;
     std::vector<std::string> names;
@@ -201,7 +201,7 @@ TEST_F(Sources, the_order_of_entries_does_not_matter_and_a_file_counts_once) {
   EXPECT_THAT(find({"a.*", "src/../a.txt", "a.txt"}), ElementsAre("a.txt"));
 }
 
-TEST_F(Sources, a_directory_means_the_files_below_it_that_are_not_hidden) {
+TEST_F(Sources, a_directory_means_all_visible_files_below_it) {
   EXPECT_THAT(find({"src"}), ElementsAre("src/deep/y.txt", "src/z.txt"));
   EXPECT_THAT(find({"s*"}), ElementsAre("src/deep/y.txt", "src/z.txt"));
 }
@@ -210,7 +210,7 @@ TEST_F(Sources, a_file_whose_name_looks_like_a_pattern_is_found) {
   EXPECT_THAT(find({"[x].txt"}), ElementsAre("[x].txt"));
 }
 
-TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_folder_that_was_named) {
+TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_named_folder) {
   const auto domains = [this](std::vector<std::string> entries) {
     for (std::string& entry : entries) entry = dir / entry;
     std::vector<std::string> names;
@@ -222,7 +222,7 @@ TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_folder_that_was_nam
   EXPECT_THAT(domains({"src/*"}), ElementsAre("deep", "z"));
 }
 
-TEST_F(Sources, what_matches_nothing_is_named) {
+TEST_F(Sources, an_entry_without_match_is_named) {
   EXPECT_THAT(
       [&] {
         find({"a.txt", "*.tex"});

@@ -20,7 +20,8 @@ using test::ScratchDir;
 using testing::ElementsAre;
 using testing::ThrowsMessage;
 
-/// Numbers in base 200, two bytes each, low first: every window of 3 bytes tells where it begins.
+/// Returns numbers in base 200, two bytes each, low byte first; any 3 bytes determine their
+/// position.
 std::string counting_text(int numbers) {
   std::string text;
   for (int i = 0; i < numbers; ++i) {
@@ -51,21 +52,21 @@ std::vector<std::string> rows(const Batch& batch) {
   return all;
 }
 
-TEST_F(TextData, bigram_entropy_is_that_of_a_token_given_the_one_before_it) {
-  // After an a follows a b, after a b an a or a c, equally often; after a c follows an a.
+TEST_F(TextData, bigram_entropy_is_the_entropy_of_a_token_given_the_previous_one) {
+  // a is followed by b, b by a or c equally often, and c by a.
   std::string text;
   for (int i = 0; i < 3000; ++i) text += i % 2 == 0 ? "ab" : "abc";
   put(dir / "text", text);
-  // Of five pairs two begin with b.
+  // Two of five pairs begin with b.
   EXPECT_NEAR(make(config())->bigram_entropy().value(), 0.4 * std::log(2), 1e-3);
 }
 
-TEST_F(TextData, bigram_entropy_is_of_what_trains) {
+TEST_F(TextData, bigram_entropy_is_computed_on_training_data) {
   put(dir / "text", counting_text(10000));
   const auto data = make(config());
   std::string all = test::contents(dir / "text");
   const double before = data->bigram_entropy().value();
-  std::set<size_t> held_out;  // where validation windows begin
+  std::set<size_t> held_out;  // first bytes of validation windows
   for (Index i = 0; i < data->val_batches(); ++i)
     for (const std::string& row : rows(data->val_batch(i))) held_out.insert(all.find(row));
   ASSERT_FALSE(held_out.empty());
@@ -99,7 +100,7 @@ TEST_F(TextData, bytes_are_tokens_from_0_to_255) {
   for (std::int32_t token : data->train_batch(0, 0).tokens) EXPECT_EQ(token, 255);
 }
 
-TEST_F(TextData, a_batch_depends_on_seed_step_and_micro_batch_alone) {
+TEST_F(TextData, a_batch_depends_only_on_seed_step_and_micro_batch) {
   put(dir / "text", counting_text(2000));
   const auto tokens = [&](std::uint64_t seed, Index step, Index micro) {
     return make(config(), seed, 2)->train_batch(step, micro).tokens;
@@ -112,7 +113,7 @@ TEST_F(TextData, a_batch_depends_on_seed_step_and_micro_batch_alone) {
   EXPECT_NE(tokens(1, 5, 0), tokens(1, 5, 1));
 }
 
-TEST_F(TextData, a_step_sees_the_same_sequences_however_it_is_split) {
+TEST_F(TextData, a_step_reads_the_same_sequences_for_every_split) {
   put(dir / "text", counting_text(2000));
   const auto sequences = [this](Index batch_size, Index micro_batches, Index steps) {
     const auto data = make(config(16, batch_size), 1, micro_batches);
@@ -128,7 +129,7 @@ TEST_F(TextData, a_step_sees_the_same_sequences_however_it_is_split) {
   const std::vector<std::string> whole = sequences(12, 1, 40);
   EXPECT_EQ(sequences(4, 3, 40), whole);
   EXPECT_EQ(sequences(1, 12, 40), whole);
-  EXPECT_EQ(sequences(3, 2, 80), whole) << "steps of half the size go on behind one another";
+  EXPECT_EQ(sequences(3, 2, 80), whole) << "steps of half the size continue after one another";
 }
 
 TEST_F(TextData, training_and_validation_share_no_byte_and_leave_none_out) {
@@ -143,7 +144,7 @@ TEST_F(TextData, training_and_validation_share_no_byte_and_leave_none_out) {
       for (size_t i = 0; i < row.size(); ++i) seen.insert(at + i);
     }
   };
-  // Three epochs, so that a window begins at every place: at most 950 of them, four a step.
+  // Three epochs, so that a window begins at every position: at most 950 windows, four per step.
   for (Index step = 0; step < 238; ++step) mark(data->train_batch(step, 0), trained);
   for (Index i = 0; i < data->val_batches(); ++i) mark(data->val_batch(i), validated);
   EXPECT_EQ(trained.size(), 950u);
@@ -171,42 +172,42 @@ TEST_F(TextData, the_shortest_text_has_one_smaller_validation_batch) {
   EXPECT_EQ(data->train_batch(0, 0).batch, 4);
 }
 
-TEST_F(TextData, info_tells_size_and_digest_of_the_bytes) {
+TEST_F(TextData, info_has_size_and_digest_of_the_bytes) {
   put(dir / "text", counting_text(500));
   const auto info = make(config())->info();
   EXPECT_EQ(info["type"], "text");
   EXPECT_EQ(info["files"], 1);
   EXPECT_EQ(info["bytes"], 1000);
   EXPECT_EQ(info["val_bytes"], 50);
-  EXPECT_EQ(info["epoch_sequences"], 58) << "of 16, in the two parts of 950 bytes that train";
+  EXPECT_EQ(info["epoch_sequences"], 58) << "windows of 16 in the two training spans, 950 bytes";
   EXPECT_EQ(info["xxh3_128"].get<std::string>().size(), 32u);
   put(dir / "text", counting_text(501));
   EXPECT_NE(make(config())->info()["xxh3_128"], info["xxh3_128"]);
 }
 
-TEST_F(TextData, too_short_a_text_says_what_is_there_and_what_is_needed) {
+TEST_F(TextData, a_text_that_is_too_short_is_reported_with_both_lengths) {
   put(dir / "text", std::string(33, 'a'));
   const std::string path = dir / "text";
   EXPECT_THAT([&] { make(config()); },
               ThrowsMessage<DataError>(
                   "the text of " + path +
-                  " is 33 bytes long; data.seq_len 16 needs at least 34, one sequence of seq_len + "
-                  "1 to train and one to validate\nin data.path"));
+                  " has 33 bytes, but data.seq_len 16 needs at least 34: one training and one "
+                  "validation sequence of seq_len + 1; give more data\nin data.path"));
   put(dir / "text", "");
   EXPECT_THAT([&] { make(config()); },
               ThrowsMessage<DataError>(testing::HasSubstr("is 0 bytes long")));
 }
 
-TEST_F(TextData, what_is_no_text_is_refused_with_the_key_to_set) {
+TEST_F(TextData, binary_files_are_rejected_with_the_key_to_set) {
   put(dir / "text", std::string(500, 'a') + '\0' + std::string(500, 'a'));
-  EXPECT_THAT([&] { make(config()); },
-              ThrowsMessage<DataError>(
-                  (dir / "text").string() +
-                  ": is not text: byte 500 is 0. Files of tokens, .bin of nanoGPT or llm.c "
-                  "and .h5, need data.type tokens; other files have to be left out\nin data.path"));
+  EXPECT_THAT(
+      [&] { make(config()); },
+      ThrowsMessage<DataError>((dir / "text").string() +
+                               ": byte 500 is 0, but the file must be text; set data.type to "
+                               "tokens for token files, or leave this file out\nin data.path"));
 }
 
-TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
+TEST_F(TextData, larger_than_the_memory_limit_is_read_from_disk) {
   const std::string begin = counting_text(10000);
   std::string large;
   while (large.size() <= system::StoredBytes::kInMemory) large += begin;
@@ -215,7 +216,7 @@ TEST_F(TextData, larger_than_what_is_kept_in_memory_is_read_from_the_disk) {
   put(dir / "text/b", large);
   put(dir / "text/c", begin);
   const auto data = make(config());
-  EXPECT_EQ(data->info()["bytes"], 1 + large.size()) << "c is a part of b";
+  EXPECT_EQ(data->info()["bytes"], 1 + large.size()) << "c is contained in b";
   for (Index step = 0; step < 50; ++step)
     for (const std::string& row : rows(data->train_batch(step, 0)))
       EXPECT_NE((begin + begin).find(row), std::string::npos);
@@ -232,9 +233,9 @@ TEST_F(TextData, a_small_vocabulary_is_a_config_error) {
   put(dir / "text", std::string(34, 'a'));
   ModelConfig small;
   small.vocab_size = 255;
-  EXPECT_THAT(
-      [&] { make_dataset(config(), small, 1); },
-      ThrowsMessage<ConfigError>("model.vocab_size is 255; data.type 'text' needs at least 256"));
+  EXPECT_THAT([&] { make_dataset(config(), small, 1); },
+              ThrowsMessage<ConfigError>(
+                  "model.vocab_size is 255, but data.type 'text' needs at least 256"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string llmc_header(std::int32_t magic, std::int32_t version, std::int32_t c
   return bytes_of(header);
 }
 
-/// 0, 7, 14, ... below 1000.
+/// Returns 0, 7, 14, ... below 1000.
 template <class T>
 std::vector<T> tokens(int count) {
   std::vector<T> all;
@@ -83,7 +83,7 @@ TEST_F(TokenData, all_formats_give_the_same_batches) {
   }
 }
 
-/// /tokens of an HDF5 type, compressed in chunks if they are so many.
+/// Writes /tokens with an HDF5 type, compressed in chunks if `chunk` is positive.
 void put_other_h5(const std::filesystem::path& path, const std::vector<std::int32_t>& values,
                   hid_t type, hsize_t chunk) {
   const hsize_t size = values.size();
@@ -98,7 +98,7 @@ void put_other_h5(const std::filesystem::path& path, const std::vector<std::int3
   H5Dclose(set), H5Pclose(how), H5Sclose(space), H5Fclose(file);
 }
 
-TEST_F(TokenData, hdf5_of_any_whole_numbers_in_any_layout_gives_the_same_batches) {
+TEST_F(TokenData, hdf5_of_any_integer_type_and_layout_gives_the_same_batches) {
   put_h5("t.h5", {500}, tokens<std::int32_t>(500));
   const auto usual = make("t.h5");
   for (const hid_t type : {H5T_STD_U16LE, H5T_STD_U16BE, H5T_STD_I64LE, H5T_STD_U32LE}) {
@@ -118,7 +118,7 @@ TEST_F(TokenData, hdf5_of_any_whole_numbers_in_any_layout_gives_the_same_batches
   }
 }
 
-TEST_F(TokenData, of_a_large_hdf5_file_is_read_where_it_lies) {
+TEST_F(TokenData, of_a_large_hdf5_file_is_read_in_place) {
   std::vector<std::int32_t> many(6'000'000);
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int32_t>(i * 7 % 1000);
   put_h5("large.h5", {6'000'000}, many);
@@ -143,33 +143,33 @@ TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
   EXPECT_EQ(parts->info()["xxh3_128"], whole->info()["xxh3_128"]);
 }
 
-TEST_F(TokenData, damaged_and_foreign_files_say_what_was_expected) {
+TEST_F(TokenData, damaged_and_foreign_files_are_reported_with_the_expected_format) {
   put(dir / "odd", std::string(501, '\1'));
-  fails("odd",
-        ": 501 bytes, an odd number; a .bin without a header of llm.c holds tokens of 2 "
-        "bytes");
+  fails(
+      "odd",
+      ": has 501 bytes, but a .bin without an llm.c header must have an even number, 2 per token");
   put(dir / "empty", "");
-  fails("empty", ": holds no token");
+  fails("empty", ": contains no tokens; leave it out");
   put(dir / "cut", llmc_header(20240520, 1, 500).substr(0, 100));
   fails("cut",
-        ": begins like a token file of llm.c, but is 100 bytes long; its header alone has "
-        "1024: the file is cut off");
+        ": begins like an llm.c token file, but has 100 bytes, fewer than the 1024 of its header; "
+        "the file is truncated");
   put(dir / "version", llmc_header(20240520, 2, 0));
-  fails("version", ": token file of llm.c with magic 20240520 and version 2; need version 1");
+  fails("version", ": llm.c token file with magic 20240520 has version 2, but must have version 1");
   put(dir / "short", llmc_header(20240801, 7, 500) + bytes_of(tokens<std::uint32_t>(499)));
   fails("short",
-        ": the header of llm.c promises 500 tokens of 4 bytes, 3024 bytes in all, but the "
-        "file has 3020: it is cut off or damaged");
+        ": the llm.c header states 500 tokens of 4 bytes, 3024 bytes in total, but the file has "
+        "3020; it is truncated or damaged");
   put(dir / "negative", llmc_header(20240520, 1, -1));
   fails("negative",
-        ": the header of llm.c promises -1 tokens of 2 bytes, 1022 bytes in all, but "
-        "the file has 1024: it is cut off or damaged");
+        ": the llm.c header states -1 tokens of 2 bytes, 1022 bytes in total, but the file has "
+        "1024; it is truncated or damaged");
   put(dir / "text.h5", "no HDF5");
   fails("text.h5", ": not an HDF5 file");
   put_h5("other.h5", {500}, tokens<std::int32_t>(500), "words");
-  fails("other.h5", ": has no dataset /tokens");
+  fails("other.h5", ": has no dataset /tokens; `difftape data prepare` writes one");
   put_h5("rows.h5", {5, 100}, tokens<std::int32_t>(500));
-  fails("rows.h5", ": /tokens is (5, 100); need one axis");
+  fails("rows.h5", ": /tokens has shape (5, 100), but must have one axis");
 }
 
 TEST_F(TokenData, a_truncated_h5_file_is_a_data_error) {
@@ -181,13 +181,13 @@ TEST_F(TokenData, a_truncated_h5_file_is_a_data_error) {
   }
 }
 
-TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_place) {
+TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_position) {
   put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(500)));
   EXPECT_THAT([&] { make("nano.bin", 996); },
-              ThrowsMessage<DataError>(
-                  (dir / "nano.bin").string() +
-                  ": token 428 is 996 (read as nanoGPT .bin); need 0 to 995, as model.vocab_size "
-                  "is 996: raise it, or give a file of another vocabulary\nin data.path"));
+              ThrowsMessage<DataError>((dir / "nano.bin").string() +
+                                       ": token 428 is 996 (format nanoGPT .bin), but must be 0 to "
+                                       "995, because model.vocab_size is 996; raise it, or use a "
+                                       "file with another vocabulary\nin data.path"));
   auto wide = tokens<std::uint32_t>(500);
   wide[3] = 0xfffffff0;
   put(dir / "v7.bin", llmc_header(20240801, 7, 500) + bytes_of(wide));
@@ -196,7 +196,7 @@ TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_place) {
                   testing::HasSubstr("token 3 is negative or above 2147483647 (read as llm.c")));
 }
 
-TEST_F(TokenData, numbers_with_fractions_are_no_tokens) {
+TEST_F(TokenData, numbers_with_fractions_are_not_tokens) {
   h5::File file = h5::File::create(dir / "float.h5");
   file.write<float>("tokens", {200}, std::vector<float>(200, 1.7F));
   file.save();
@@ -204,25 +204,28 @@ TEST_F(TokenData, numbers_with_fractions_are_no_tokens) {
               ThrowsMessage<DataError>(testing::HasSubstr("tokens holds no integers")));
 }
 
-TEST_F(TokenData, a_text_is_no_file_of_tokens) {
+TEST_F(TokenData, a_text_file_is_not_a_token_file) {
   put(dir / "even.bin", std::string(50, 'a') + "\n" + std::string(1001, 'b'));
-  EXPECT_THAT([&] { make("even.bin"); },
-              ThrowsMessage<DataError>(testing::HasSubstr(
-                  (dir / "even.bin").string() +
-                  ": is text, not tokens; make tokens of it by `difftape data prepare`")));
+  EXPECT_THAT(
+      [&] { make("even.bin"); },
+      ThrowsMessage<DataError>(testing::HasSubstr(
+          (dir / "even.bin").string() +
+          ": is a text file, but must be a token file; convert it with `difftape data prepare`")));
 }
 
-TEST_F(TokenData, too_few_tokens_and_no_path_say_what_is_needed) {
+TEST_F(TokenData, too_few_tokens_and_a_missing_path_are_errors) {
   put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(33)));
   EXPECT_THAT([&] { make("nano.bin"); },
               ThrowsMessage<DataError>(
-                  "the row of tokens of " + (dir / "nano.bin").string() +
-                  " is 33 tokens long; data.seq_len 16 needs at least 34, one sequence of seq_len "
-                  "+ 1 to train and one to validate\nin data.path"));
-  const Config stored = config_from_yaml("data.type: tokens\n", "config");  // of a model alone
-  EXPECT_THAT([&] { make_dataset(stored.data, stored.model, 1); },
-              ThrowsMessage<ConfigError>("type tokens reads token files; name them: .bin of "
-                                         "nanoGPT or llm.c, or .h5\nin data.path"));
+                  "the data in " + (dir / "nano.bin").string() +
+                  " has 33 tokens, but data.seq_len 16 needs at least 34: one training and one "
+                  "validation sequence of seq_len + 1; give more data\nin data.path"));
+  const Config stored =
+      config_from_yaml("data.type: tokens\n", "config");  // as stored with a model
+  EXPECT_THAT(
+      [&] { make_dataset(stored.data, stored.model, 1); },
+      ThrowsMessage<ConfigError>("is empty, but data.type tokens needs token files; name .bin "
+                                 "files of nanoGPT or llm.c, or .h5 files\nin data.path"));
 }
 
 }  // namespace

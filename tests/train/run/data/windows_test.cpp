@@ -21,7 +21,7 @@ Index total(const std::vector<Span>& spans) {
   return sum;
 }
 
-/// The spans of both parts in order; they must cover [0, size) without overlap.
+/// Returns the spans of both parts in order, and expects them to cover [0, size) without overlap.
 std::vector<Span> all_of(const Split& split) {
   std::vector<Span> all = split.train;
   all.insert(all.end(), split.val.begin(), split.val.end());
@@ -44,14 +44,14 @@ RC_GTEST_PROP(Split, covers_every_token_once_with_room_for_a_window_on_both_side
   for (const Span& span : split.val) RC_ASSERT(span.size() >= window);
 }
 
-TEST(Split, gives_the_asked_share_in_blocks_of_16384) {
-  const Split split = split_by_blocks(8669345, 257, 0.05);  // 529 blocks and a rest
+TEST(Split, holds_out_the_given_fraction_in_blocks_of_16384) {
+  const Split split = split_by_blocks(8669345, 257, 0.05);  // 529 blocks and a remainder
   EXPECT_EQ(total(split.val), 26 * 16384);
   for (const Span& span : split.val) {
     EXPECT_EQ(span.begin % 16384, 0);
     EXPECT_EQ(span.size() % 16384, 0);
   }
-  EXPECT_GT(split.val.size(), 20u) << "the blocks come from everywhere";
+  EXPECT_GT(split.val.size(), 20u) << "the blocks are spread over the text";
   EXPECT_EQ(split.train.back().end, 8669345);
 }
 
@@ -68,16 +68,16 @@ TEST(Split, is_the_same_every_time) {
   EXPECT_EQ(split_by_blocks(500000, 65, 0.1).val, split_by_blocks(500000, 65, 0.1).val);
 }
 
-TEST(Split, refuses_less_than_two_windows) {
+TEST(Split, rejects_less_than_two_windows) {
   EXPECT_THROW(split_by_blocks(33, 17, 0.05), std::logic_error);
 }
 
-TEST(ShuffledWindows, do_not_overlap_stay_within_their_span_and_miss_none) {
+TEST(ShuffledWindows, do_not_overlap_stay_within_their_span_and_are_complete) {
   std::vector<Index> starts = shuffled_windows({{0, 35}, {100, 109}, {200, 230}}, 10, 10);
   EXPECT_THAT(starts, testing::UnorderedElementsAre(0, 10, 20, 200, 210, 220));
 }
 
-TEST(ShuffledWindows, share_tokens_where_the_stride_is_smaller) {
+TEST(ShuffledWindows, share_tokens_if_the_stride_is_smaller) {
   EXPECT_THAT(shuffled_windows({{0, 30}}, 10, 9), testing::UnorderedElementsAre(0, 9, 18));
 }
 
@@ -112,7 +112,7 @@ TEST(HeldOut, unites_the_ranges_of_domains_of_any_size) {
   }
 }
 
-TEST(HeldOut, counts_a_domain_on_where_it_comes_again) {
+TEST(HeldOut, continues_a_domain_that_appears_again) {
   const HeldOut parts({{0, 20}, {30, 256}},
                       {{"a", {0, 10}}, {"b", {10, 40}}, {"a", {40, 158}}, {"b", {158, 300}}});
   EXPECT_EQ(parts.domains(), (std::vector<std::string>{"a", "b"}));
@@ -130,7 +130,7 @@ TEST(HeldOut, of_fewer_tokens_than_groups_leaves_groups_empty) {
   for (Index token = 0; token < 4; ++token) EXPECT_EQ(parts.origin(token).group, 16 * token);
 }
 
-/// Token i is i.
+/// A source whose token i is i.
 struct Counting : TokenSource {
   explicit Counting(Index size) : size_(size) {
     type = unit = "tokens";
@@ -181,8 +181,8 @@ TEST(WholeRow, ends_with_the_shorter_sequence) {
 
 TEST(WholeRow, needs_a_token_to_predict) {
   EXPECT_THAT([] { whole(1, 8, 4); },
-              testing::ThrowsMessage<DataError>("the row is 1 tokens long; need two, the second of "
-                                                "which is predicted"));
+              testing::ThrowsMessage<DataError>(
+                  "the row has 1 tokens, but must have at least two; give more data"));
 }
 }  // namespace
 }  // namespace difftape::run

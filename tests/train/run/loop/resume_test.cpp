@@ -224,7 +224,7 @@ TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
   found[4] = "train.steps=40";
   const Outcome changed = project.difftape(found);
   EXPECT_EQ(changed.exit, 65);
-  EXPECT_THAT(changed.err, HasSubstr("the data changed since it was made"));
+  EXPECT_THAT(changed.err, HasSubstr("was made with other data"));
 }
 
 TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
@@ -309,8 +309,9 @@ TEST_F(ResumeWithAnother, precision_is_refused) {
 
 TEST_F(ResumeWithAnother, text_is_refused) {
   test::put(project / "text.txt", test::tiny_text() + "more");
-  EXPECT_THAT(error(65), testing::StartsWith("difftape: run/checkpoints/step-00000012.h5: the data "
-                                             "changed since it was made: they were {"));
+  EXPECT_THAT(error(65),
+              testing::StartsWith(
+                  "difftape: run/checkpoints/step-00000012.h5: was made with other data: {"));
 }
 
 }  // namespace

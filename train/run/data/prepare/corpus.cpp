@@ -27,10 +27,10 @@ std::size_t first_foreign(std::string_view text) {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< bytes of text that are seen together
+constexpr std::size_t kPiece = std::size_t{16} << 20;  ///< bytes per piece
 
-/// How much of a text, of which more follows, is a piece: up to the end of its last line or,
-/// without one, of its last whole character.
+/// Returns the length of the piece at the beginning of a text that continues: up to the end of its
+/// last line, or of its last complete character if it has no line end.
 std::size_t piece_of(std::string_view text) {
   const std::size_t line = text.rfind('\n');
   if (line != std::string_view::npos) return line + 1;
@@ -40,19 +40,23 @@ std::size_t piece_of(std::string_view text) {
                                                                                : text.size();
 }
 
-/// Throws DataError for a piece that begins with byte `first` of the file.
+/// Throws DataError unless a piece is text, or UTF-8 with `utf8`. `first` is its offset in the
+/// file.
 void require_text(const fs::path& path, std::string_view text, std::size_t first, bool utf8) {
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    throw DataError(fmt::format("{}: is not text: byte {} is 0", path.string(), first + zero));
+    throw DataError(fmt::format("{}: byte {} is 0, but the file must be text; leave it out",
+                                path.string(), first + zero));
   const std::size_t foreign = utf8 ? first_foreign(text) : text.npos;
-  throw_if<DataError>(foreign != text.npos,
-                      "{}: is not UTF-8 at byte {}; convert it, with iconv for example",
-                      path.string(), first + foreign);
+  throw_if<DataError>(
+      foreign != text.npos,
+      "{}: byte {} is not UTF-8, but the file must be; convert it, for example with "
+      "iconv",
+      path.string(), first + foreign);
 }
 
 void read_text_file(const fs::path& path, std::string_view all, bool utf8,
                     const std::function<void(const Piece&)>& see) {
-  std::size_t read = 0;  // a multiple of kPiece, up to which the next piece may go
+  std::size_t read = 0;  // limit of the next piece, a multiple of kPiece
   for (std::size_t begin = 0; begin < all.size();) {
     read = std::min(read + kPiece, all.size());
     std::string_view text = all.substr(begin, read - begin);
@@ -69,21 +73,21 @@ struct Line {
   std::string text, group;
 };
 
-/// A line of JSON, which `where` names in errors.
+/// Parses a line of JSON; `where` names it in errors.
 Line parse_line(std::string_view line, const std::string& key, const std::string& where) {
   nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
   throw_if<DataError>(!object.is_object(),
-                      "{}: is not a JSON object; need {{\"{}\": \"...\"}} on each line", where,
+                      "{}: is not a JSON object; write {{\"{}\": \"...\"}} on each line", where,
                       key);
   const auto text = object.find(key);
   throw_if<DataError>(text == object.end() || !text->is_string(),
-                      "{}: has no text under \"{}\"; --key names another", where, key);
+                      "{}: has no string under \"{}\"; select another key with --key", where, key);
   const auto group = object.find("group");
   const bool grouped = group != object.end() && group->is_string();
   return {text->get<std::string>(), grouped ? group->get<std::string>() : ""};
 }
 
-/// Of text that is not UTF-8 JSON is none.
+/// Reads a file of JSON lines. JSON is always UTF-8, so that needs no check.
 void read_lines(const fs::path& path, std::string_view all, const std::string& key,
                 const std::function<void(const Piece&)>& see) {
   Index number = 0;
@@ -115,7 +119,7 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
       read_lines(file, stored.all(), key, see_in_all);
     else
       read_text_file(file, stored.all(), utf8, see_in_all);
-    // The digest tells if the file changed meanwhile.
+    // The digest shows if the file changes between two passes.
     read.push_back({file, std::ssize(stored), digest_of(stored.all())});
     before += read.back().bytes;
   }
@@ -125,7 +129,7 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
 Index total_size(std::span<const SourceFile> files) {
   Index total = 0;
   for (const SourceFile& file : files) {
-    std::error_code gone;  // reading it will say so
+    std::error_code gone;  // reading the file reports it
     const auto size = fs::file_size(file.path, gone);
     if (!gone) total += static_cast<Index>(size);
   }
@@ -137,8 +141,8 @@ namespace {
 struct Document {
   std::string text;
   Index domain = 0;
-  std::string digest;  ///< of the text
-  std::string unit;    ///< digest of its group, or else of its text: what stays together
+  std::string digest;  ///< digest of the text
+  std::string unit;    ///< digest of the group, or of the text; equal units stay together
 };
 
 void require_fraction(const char* option, const std::optional<double>& fraction, bool may_be_0) {
@@ -147,7 +151,7 @@ void require_fraction(const char* option, const std::optional<double>& fraction,
                                may_be_0 ? "at least" : "above"));
 }
 
-/// The documents, and what is decided about them so far.
+/// The documents with their fates so far.
 class DividedCorpus {
  public:
   DividedCorpus(Corpus corpus, std::vector<Document> documents)
@@ -157,7 +161,7 @@ class DividedCorpus {
 
   void drop_near_duplicates(double fraction);
   void hold_out(double fraction);
-  /// Measures overlap, and drops what is above `most`.
+  /// Measures overlap, and drops held-out documents until it is at most `most`.
   void limit_overlap(const std::optional<double>& most);
   Corpus counted();
 
@@ -189,8 +193,8 @@ void DividedCorpus::drop_near_duplicates(double fraction) {
   for (size_t domain = 0; domain < left.size(); ++domain) {
     if (left[domain] > 0) continue;
     throw DataError(fmt::format(
-        "domain {}: all its documents are near-duplicates of longer ones elsewhere; leave it out, "
-        "or raise --drop-duplicates",
+        "domain {}: all documents are near-duplicates of longer ones in other domains; leave it "
+        "out, or raise --drop-duplicates",
         corpus_.domains[domain].name));
   }
 }
@@ -219,10 +223,11 @@ void DividedCorpus::hold_out(double fraction, Index domain) {
     ++unit;
   }
   if (is_about(held_out, fraction * all)) return;
-  throw DataError(
-      fmt::format("domain {}: {} of {} bytes can be held out whole, of {} documents or groups, but "
-                  "--val-fraction is {}; give more or shorter documents, or another fraction",
-                  corpus_.domains[domain].name, held_out, all, facts.size(), fraction));
+  throw DataError(fmt::format(
+      "domain {}: {} of {} bytes can be held out as whole documents or groups, of which "
+      "there are {}, but --val-fraction is {}; give more or shorter documents, or "
+      "another fraction",
+      corpus_.domains[domain].name, held_out, all, facts.size(), fraction));
 }
 
 void DividedCorpus::limit_overlap(const std::optional<double>& most) {

@@ -16,17 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where tokens go.
+/// Interface of a token file being written.
 class TokenWriter {
  public:
   virtual ~TokenWriter() = default;
   virtual void write(std::span<const std::int32_t> tokens) = 0;
-  /// Of the tokens so far, as they are stored.
+  /// Returns the digest of the stored tokens so far.
   virtual std::string digest() const = 0;
   virtual void commit(const std::string& provenance, const TokenizerFile& tokenizer) = 0;
 };
 
-/// uint16, nothing else; beside it a text, and the model of a tokenizer.
+/// Writes uint16 tokens without a header, and next to them provenance and the tokenizer's model.
 class BinWriter : public TokenWriter {
  public:
   explicit BinWriter(const fs::path& out) : out_(out), file_(out) {}
@@ -41,7 +41,7 @@ class BinWriter : public TokenWriter {
   void commit(const std::string& provenance, const TokenizerFile& tokenizer) override {
     const fs::path model = out_.string() + ".model", told = out_.string() + ".json";
     std::error_code ignored;
-    // Tokens without a text rather than beside that of others.
+    // An interruption may leave tokens without provenance, but never with stale provenance.
     if (fs::remove(told, ignored)) fs::remove(model, ignored);
     file_.commit();
     if (!tokenizer.model.empty()) system::replace_text(model, tokenizer.model);
@@ -54,7 +54,7 @@ class BinWriter : public TokenWriter {
   Digest digest_;
 };
 
-/// int32, all in memory until the end.
+/// Writes int32 tokens, which stay in memory until commit().
 class H5Writer : public TokenWriter {
  public:
   explicit H5Writer(const fs::path& out) : file_(h5::File::create(out)) {}
@@ -62,7 +62,8 @@ class H5Writer : public TokenWriter {
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     throw_if<UsageError>(
         std::ssize(tokens_) > kLargest,
-        "--out: more than {} tokens are too many for a .h5 in memory; write a .bin", kLargest);
+        "--out: the text has more than {} tokens, the limit of a .h5 in memory; write a .bin",
+        kLargest);
   }
   std::string digest() const override {
     Digest digest;
@@ -84,19 +85,19 @@ class H5Writer : public TokenWriter {
 
 std::unique_ptr<TokenWriter> make_writer(const fs::path& out, Index vocab_size) {
   if (out.extension() == ".h5") return std::make_unique<H5Writer>(out);
-  throw_if<UsageError>(out.extension() != ".bin", "--out: {} ends neither in .bin nor in .h5",
+  throw_if<UsageError>(out.extension() != ".bin", "--out: {}: must end in .bin or .h5",
                        out.string());
   constexpr Index kTokens = Index{std::numeric_limits<std::uint16_t>::max()} + 1;
   throw_if<UsageError>(vocab_size > kTokens,
-                       "--out: a .bin holds {} different tokens, these are {}; write a .h5",
-                       kTokens, vocab_size);
+                       "--out: the vocabulary has {} tokens, but a .bin can store {}; write a .h5",
+                       vocab_size, kTokens);
   return std::make_unique<BinWriter>(out);
 }
 
-/// A file of tokens that is being written, and what it holds so far.
+/// A token file being written, and its counts so far.
 struct Output {
   std::unique_ptr<TokenWriter> writer;
-  std::string domain = {};  ///< empty: it trains
+  std::string domain = {};  ///< domain of a validation file; empty: training
   Index documents = 0, bytes = 0, tokens = 0;
 
   void write(std::span<const std::int32_t> more) {
@@ -148,25 +149,26 @@ std::string provenance_of(const Output& output, const Prepared& prepared,
   return system::json_text(json, 2) + "\n";
 }
 
-/// Documents would end where they do not.
+/// Throws DataError if the text contains the end token, which would split a document.
 void require_no_end_within(const std::vector<std::int32_t>& text, Index eos_token_id) {
   throw_if<DataError>(
       std::ranges::find(text, eos_token_id) != text.end(),
-      "--eos-token-id {}: the text has this token too; give one that it cannot have, of bytes 256",
+      "--eos-token-id {}: occurs in the text; give a token that cannot, such as 256 for bytes",
       eos_token_id);
 }
 
 void require_consistent(const PrepareRequest& request) {
   if (request.val_out.empty() == !request.options.val_fraction) {
     if (!request.options.max_overlap || request.options.val_fraction) return;
-    throw UsageError("--max-overlap: is about what is held out; give --val-fraction and --val-out");
+    throw UsageError("--max-overlap: needs held-out documents; give --val-fraction and --val-out");
   }
   throw UsageError(request.val_out.empty()
-                       ? "--val-fraction: needs a directory for what is held out; give --val-out"
+                       ? "--val-fraction: needs a directory for held-out tokens; give --val-out"
                        : "--val-out: needs the fraction to hold out; give --val-fraction");
 }
 
-/// A pattern of all files of tokens there would find those of another corpus, too.
+/// Throws OutputError if val_out contains token files of another corpus, which a glob pattern in
+/// data.val_path would match.
 void require_no_others(const PrepareRequest& request, const std::vector<DomainCounts>& domains) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(request.val_out, absent)) {
@@ -176,12 +178,12 @@ void require_no_others(const PrepareRequest& request, const std::vector<DomainCo
     };
     if (std::ranges::any_of(domains, is_it)) continue;
     throw OutputError(fmt::format(
-        "--val-out: {} is of no domain of this corpus; remove it, or name another directory",
+        "--val-out: {} belongs to no domain of this corpus; remove it, or name another directory",
         entry.path().string()));
   }
 }
 
-/// What trains, then what validates of each domain.
+/// Returns the training output, then the validation output of each domain.
 std::vector<Output> make_outputs(const PrepareRequest& request, const Prepared& prepared) {
   std::vector<Output> outputs;
   outputs.push_back({.writer = make_writer(request.out, prepared.vocab_size)});
@@ -248,7 +250,8 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   };
   prepared.files = read_documents(request.files, request.key, tokenizer.utf8, tokenize);
   require_same_files(corpus.files, prepared.files);
-  throw_if<DataError>(outputs[0].tokens == 0, "the files hold no text");
+  throw_if<DataError>(outputs[0].tokens == 0,
+                      "the files contain no text to train on; give other files");
   for (Output& output : outputs)
     output.writer->commit(provenance_of(output, prepared, request), tokenizer.file);
   prepared.documents = outputs[0].documents;

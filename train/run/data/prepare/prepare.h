@@ -1,5 +1,5 @@
 #pragma once
-// Text as a file of tokens: what `difftape data prepare` writes, with where it comes from.
+// Converts text to token files with their provenance, for `difftape data prepare`.
 
 #include "train/run/data/prepare/corpus.h"
 #include "train/run/data/prepare/tokenizer.h"
@@ -9,37 +9,36 @@ namespace difftape::run {
 
 struct PrepareRequest {
   std::vector<SourceFile> files;
-  std::filesystem::path out;  ///< .bin, as nanoGPT's, or .h5 (train/run/data/token_data.cpp)
+  std::filesystem::path out;  ///< .bin of nanoGPT, or .h5 (train/run/data/token_data.cpp)
   Tokenizer tokenizer;
-  std::string key = "text";  ///< of lines of JSON
-  /// Ends each document; -1: nothing does; without one: that of the tokenizer.
+  std::string key = "text";  ///< key of the document in a JSON line
+  /// Token that ends each document; -1: none; no value: the tokenizer's.
   std::optional<Index> eos_token_id = {};
-  /// Without any: every document trains, and no text is kept in memory.
+  /// Without any option, every document trains and no text is kept in memory.
   CorpusOptions options = {};
-  std::filesystem::path val_out = {};  ///< directory of <domain>.bin or .h5, of what validates
-  /// Sees how many of how many bytes are read; with options all are read twice.
+  std::filesystem::path val_out = {};  ///< directory of the validation files <domain>.bin or .h5
+  /// Progress callback, bytes. With options, files are read twice, and `total` counts both passes.
   std::function<void(Index done, Index total)> on_progress = [](Index, Index) {};
 };
 
 struct Prepared {
   std::vector<ReadFile> files;
-  std::vector<DomainCounts> domains;           ///< without options none
-  Index documents = 0, bytes = 0, tokens = 0;  ///< that train; bytes: of the text
-  Index vocab_size = 0;                        ///< what model.vocab_size must be at least
-  Index eos_token_id = -1;                     ///< as data.eos_token_id
-  std::string digest;                          ///< XXH3 of the tokens as they are stored
+  std::vector<DomainCounts> domains;           ///< empty without options
+  Index documents = 0, bytes = 0, tokens = 0;  ///< training data; bytes of text
+  Index vocab_size = 0;                        ///< minimum of model.vocab_size
+  Index eos_token_id = -1;                     ///< value for data.eos_token_id
+  std::string digest;                          ///< XXH3 of the stored training tokens
 };
 
-/// Where the held-out tokens of a domain are written.
+/// Returns the path of the held-out tokens of a domain.
 std::filesystem::path val_file(const PrepareRequest& request, const std::string& domain);
 
-/// Writes the tokens of the documents in their order, each with its end if it has one: those that
-/// train to `out`, the others of each domain to val_file(). Beside or in each file it says
-/// where they come from: in <out>.json, or in the attribute `provenance` of the HDF5 file. A model
-/// of SentencePiece is kept with them: as <out>.model, or as the dataset `tokenizer`. Each appears
-/// whole or not at all. Throws UsageError if tokens do not fit the format or options do not go
-/// together, what divide_documents throws, DataError also if the text has the token that ends
-/// documents, and OutputError.
+/// Writes the tokens of the documents in order, each followed by the end token if there is one:
+/// training documents to `out`, validation documents to val_file(). Provenance goes to <out>.json,
+/// or to the attribute `provenance` of an HDF5 file; a SentencePiece model goes to <out>.model, or
+/// to the dataset `tokenizer`. Each file is written atomically. Throws UsageError if the tokens do
+/// not fit the format or options conflict, DataError if the text contains the end token,
+/// OutputError, and everything that divide_documents throws.
 Prepared prepare_tokens(const PrepareRequest& request);
 
 }  // namespace difftape::run

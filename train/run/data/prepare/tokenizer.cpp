@@ -17,8 +17,7 @@ namespace difftape::run {
 namespace {
 
 constexpr const char* kByteTokenizer = "bytes";
-const std::string kReplacement =
-    "\xEF\xBF\xBD";  // U+FFFD, which stands for what is not a character
+const std::string kReplacement = "\xEF\xBF\xBD";  // U+FFFD, which replaces invalid bytes
 
 }  // namespace
 
@@ -43,7 +42,7 @@ Tokenizer byte_tokenizer() {
 
 namespace {
 
-/// A unit of a double array, as darts-clone lays it out.
+/// A unit of a double array in the layout of darts-clone.
 struct Unit {
   std::uint32_t bits;
   bool is_value() const { return bits >> 31 != 0; }
@@ -52,7 +51,8 @@ struct Unit {
   std::uint32_t offset() const { return bits >> 10 << ((bits & 1u << 9) >> 6); }
 };
 
-/// From every node all 256 children must lie within the array, and every value within the texts.
+/// Returns true if all 256 children of every node lie within the array, and every value within the
+/// strings.
 bool is_sound(const std::vector<Unit>& units, std::string_view texts) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (i > 0 && units[i].is_value()) continue;
@@ -63,7 +63,7 @@ bool is_sound(const std::vector<Unit>& units, std::string_view texts) {
   return true;
 }
 
-/// The size of the array in bytes, the array, texts that end with 0.
+/// Checks a table: the size of the array in bytes, the array, then strings that end with 0.
 bool is_sound_table(std::string_view table) {
   std::uint32_t bytes = 0;
   if (table.empty()) return true;
@@ -77,8 +77,8 @@ bool is_sound_table(std::string_view table) {
   return is_sound(units, table.substr(bytes));
 }
 
-/// Whether the table of characters that a model may bring to normalise text with (a double array of
-/// darts-clone, then texts) leads nowhere outside of itself: the library follows it unchecked.
+/// Returns true if the model's table for text normalization, a double array of darts-clone and its
+/// strings, has only valid indices. The library follows them unchecked.
 bool has_sound_tables(std::string_view model) {
   constexpr protozero::pbf_tag_type kNormalizer = 3, kDenormalizer = 5, kTable = 2;
   constexpr auto kLengthDelimited = protozero::pbf_wire_type::length_delimited;
@@ -96,7 +96,7 @@ bool has_sound_tables(std::string_view model) {
         if (!is_sound_table({table.data(), table.size()})) return false;
       }
     }
-  } catch (const protozero::exception&) {  // what the library may read on in another way
+  } catch (const protozero::exception&) {  // the library may parse invalid input differently
     return false;
   }
   return true;
@@ -121,7 +121,7 @@ std::string decode(const Processor& processor, std::span<const std::int32_t> tok
   return text;
 }
 
-/// A space within a piece is written as U+2581.
+/// Returns the length of a piece's text, in which U+2581 stands for a space.
 Index bytes_of_piece(const Processor& processor, std::int32_t token) {
   if (token >= processor->GetPieceSize() || processor->IsControl(token)) return 0;
   if (processor->IsByte(token)) return 1;
@@ -138,7 +138,7 @@ Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& 
   throw_if<DataError>(!has_sound_tables(file.model) ||
                           !processor->LoadFromSerializedProto(file.model).ok() ||
                           processor->GetPieceSize() == 0,
-                      "{}: is not a SentencePiece model; `spm_train` makes one", where);
+                      "{}: is not a SentencePiece model; train one with `spm_train`", where);
   const Processor shared = processor;
   return {
       .file = file,
@@ -167,7 +167,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t>
   forget_shown();
 }
 
-/// Of the tokens that are shown keeps those that the text of the next one may depend on.
+/// Keeps only the tokens that the text of the next one may depend on.
 void TextStream::forget_shown() {
   auto last = tokens_.end();
   while (last != tokens_.begin() && tokenizer_.decode({last, tokens_.end()}).empty()) --last;
@@ -185,7 +185,7 @@ std::string TextStream::rest() { return from_shown(true); }
 std::string TextStream::from_shown(bool all) {
   std::string text = tokenizer_.decode(tokens_);
   const std::size_t whole = text.size();
-  constexpr int kMissing = 3;  // bytes of a character that may have come without its last one
+  constexpr int kMissing = 3;  // longest incomplete character, bytes
   for (int i = 0; i < kMissing && !all && tokenizer_.utf8 && text.ends_with(kReplacement); ++i)
     text.resize(text.size() - kReplacement.size());
   const std::string fresh = text.substr(std::min(shown_, text.size()));

@@ -1,6 +1,6 @@
 #pragma once
-// What makes tokens of text: its bytes, or a model of SentencePiece (Kudo and Richardson 2018),
-// whose library only tokenizer.cpp includes.
+// Tokenizers: bytes, or a SentencePiece model (Kudo and Richardson 2018). Only tokenizer.cpp
+// includes the SentencePiece library.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,43 +16,44 @@
 namespace difftape::run {
 
 struct Tokenizer {
-  TokenizerFile file;       ///< what it is
+  TokenizerFile file;       ///< name and model
   std::string digest;       ///< XXH3 of the model; empty for bytes
   Index vocab_size = 0;     ///< tokens are in [0, vocab_size)
-  Index eos_token_id = -1;  ///< the token that ends a document; -1: the tokenizer has none
+  Index eos_token_id = -1;  ///< token that ends a document; -1: none
   bool utf8 = false;        ///< the text must be UTF-8
   std::function<std::vector<std::int32_t>(std::string_view)> encode;
-  /// Text of tokens, of which it leaves out those that it does not know.
+  /// Converts tokens to text; unknown tokens are left out.
   std::function<std::string(std::span<const std::int32_t>)> decode;
-  std::function<Index(std::int32_t)> bytes;  ///< of the text that a token stands for
+  std::function<Index(std::int32_t)> bytes;  ///< length of a token's text, bytes
 };
 
 Tokenizer byte_tokenizer();
 
-/// Throws MissingInput, and DataError if the file is not a SentencePiece model.
+/// Loads a SentencePiece model. Throws MissingInput, and DataError if the file is not one.
 Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model);
-/// One that was kept, which must be known. Throws DataError if it is not a SentencePiece model.
+/// Returns the tokenizer of a known `file`. Throws DataError if its model is not a SentencePiece
+/// model.
 Tokenizer tokenizer_of(const TokenizerFile& file);
 
-/// Of `vocab_size` tokens those that a text can have: the tokenizer's, and the end of a document.
+/// Returns how many of `vocab_size` tokens can occur in text: the tokenizer's and the end token.
 Index known_tokens(const Tokenizer& tokenizer, Index eos_token_id, Index vocab_size);
 
-/// Text that is written token by token.
+/// Decodes tokens one at a time.
 class TextStream {
  public:
-  /// After these tokens, which are not shown. The tokenizer must outlive the stream.
+  /// Begins after `prompt`, which is not returned. The tokenizer must outlive the stream.
   TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> prompt);
-  /// What one more token adds. A character of which bytes are missing waits for them.
+  /// Returns the text that a token adds. An incomplete character is held back.
   std::string add(std::int32_t token);
-  /// What still waits.
+  /// Returns the text held back so far.
   std::string rest();
 
  private:
   std::string from_shown(bool all);
   void forget_shown();
   const Tokenizer& tokenizer_;
-  std::vector<std::int32_t> tokens_;  ///< from the last one before what is shown that has a text
-  std::size_t shown_;                 ///< bytes of their text
+  std::vector<std::int32_t> tokens_;  ///< tokens that the text of the next one may depend on
+  std::size_t shown_;                 ///< bytes of their text already returned
 };
 
 }  // namespace difftape::run

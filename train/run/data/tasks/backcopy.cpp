@@ -1,14 +1,15 @@
-// data.type backcopy: a Markov chain, interrupted by triggers that repeat the token before them.
-// Bigram-backcopy; Guo et al. 2024. Token 0, then a symbol that is not a trigger, uniform. After a
-// trigger comes the symbol before it, after another symbol v a draw from row v of the table,
-// softmax_w(a_w + 1.5 z_vw), with a and z standard normal from the stream `data/bigrams` of seed 0:
-// all seeds share it. Triggers are the `triggers` most frequent symbols of the table's own chain,
-// as in the paper, whose table is that of Shakespeare's characters. A trigger is never followed by
-// one. Grid: accuracy after triggers (`copy`) and elsewhere (`bigram`).
-// Best achievable, with p_t(v) the probability that token t is symbol v, v no trigger, by exact
-// recursion over t: loss = (log(symbols - triggers) + sum_{t=1}^{T-1} sum_v p_t(v) H(row v)) / T,
-// the mean over all T targets of the entropy of the target given all before it (0 after a trigger);
-// accuracy likewise with max row v for H(row v), and 1 after a trigger.
+// data.type backcopy: Bigram-backcopy (Guo et al. 2024), a Markov chain in which trigger symbols
+// copy the symbol before them.
+// A sequence is token 0, then a uniform symbol that is not a trigger. A trigger is followed by the
+// symbol before it. Any other symbol v is followed by a draw from row v of the table,
+// softmax_w(a_w + 1.5 z_vw), with a and z standard normal from the stream `data/bigrams` of seed 0;
+// all seeds share the table. The `triggers` most frequent symbols of its chain are triggers, as in
+// the paper, whose table is the bigram table of Shakespeare's characters. A trigger never follows a
+// trigger. The grid has the accuracy after triggers (`copy`) and elsewhere (`bigram`).
+// The best achievable loss is the mean entropy of the T targets given all earlier tokens, which is
+// 0 after a trigger. With p_t(v) the probability that token t is symbol v, not a trigger, it is
+// (log(symbols - triggers) + sum_{t=1}^{T-1} sum_v p_t(v) H(row v)) / T, by exact recursion over t.
+// The best accuracy has max row v in place of H(row v), and 1 after a trigger.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +24,7 @@ constexpr std::uint64_t kAnySeed = 0;  // all seeds share one table
 constexpr double kRowSpread = 1.5;
 constexpr int kPowerIterations = 200;
 
-/// p P, the distribution one step later.
+/// Returns p P, the distribution one step later.
 std::vector<double> one_later(const Bigrams& bigrams, const std::vector<double>& p) {
   std::vector<double> next(p.size(), 0.0);
   for (Index v = 0; v < bigrams.symbols; ++v) {
@@ -76,7 +77,7 @@ class Backcopy : public Task {
   }
 
  protected:
-  // Tokens: 0 begins every sequence, symbol v is token v + 1.
+  // Token 0 begins every sequence; symbol v is token v + 1.
   Sequence train_sequence(Sampler& sampler) const override {
     Sequence made{{0}, {}};
     Index before = 0;
@@ -102,7 +103,7 @@ class Backcopy : public Task {
 
   Bigrams bigrams_;
   BestAchievable best_;
-  std::vector<double> cumulative_;  // (S, S), sums along the rows
+  std::vector<double> cumulative_;  // (S, S), cumulative sums of the rows
   std::vector<Index> starts_;       // symbols that are not triggers
 };
 
@@ -123,10 +124,9 @@ Bigrams make_bigrams(Index symbols, Index triggers) {
   return bigrams;
 }
 
-// A trigger never follows a trigger: it repeats a symbol that is none. So the state is a symbol v
-// that is not a trigger, either read just now (probability `fresh` of v) or before a trigger that
-// was
-// (`held` of v, which v follows surely).
+// A trigger never follows a trigger, because the copied symbol is not one. So the state is a symbol
+// v that is not a trigger: the last token (probability `fresh` of v), or the one before a trigger
+// (`held` of v), after which v follows with certainty.
 BestAchievable best_of_backcopy(const Bigrams& bigrams, Index seq_len) {
   const auto size = static_cast<size_t>(bigrams.symbols);
   const auto starts = static_cast<double>(std::ranges::count(bigrams.triggers, 0));

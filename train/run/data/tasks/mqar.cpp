@@ -1,11 +1,11 @@
-// data.type mqar: multi-query associative recall. Multi-query associative recall; Arora et al.
-// 2023, `multiquery_ar` of Zoology. D distinct keys and D distinct values; pair i at token 2i. Its
-// query is the key at token 2D + 2g, g its gap, the value follows. Gaps in [0, (T - 2D) / 2) are
-// drawn pair by pair without replacement, p(g) ~ (g + 1)^(a - 1), a = `gap_power`. All other tokens
-// are uniform over those that are no key of the sequence. Zoology differs in two ways: its inputs
-// have a random token where the value belongs, here a row is a sequence whose targets are its
-// inputs one later; and its other tokens may be keys, which is rare with its 8192 tokens and would
-// make false pairs with 128. Grid: D by gap.
+// data.type mqar: multi-query associative recall (Arora et al. 2023, `multiquery_ar` of Zoology).
+// A sequence has D distinct keys and D distinct values; pair i is at token 2i. The query of a pair
+// with gap g is its key at token 2D + 2g, followed by its value. Gaps in [0, (T - 2D) / 2) are
+// drawn without replacement, p(g) ~ (g + 1)^(a - 1), a = `gap_power`. All other tokens are uniform
+// over the tokens that are not keys of the sequence. The grid has D by gap. Zoology differs in two
+// ways. Its inputs have a random token in place of the value; here, targets are the inputs shifted
+// by one. Its other tokens may be keys, which is rare with its 8192 tokens but would make false
+// pairs with 128.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace difftape::run {
 namespace {
 
-/// Columns "gap0", "gap1", "gap2-3", "gap4-7", ... for gaps in [0, count), and the column of a gap.
+/// Returns the columns "gap0", "gap1", "gap2-3", "gap4-7", ... for gaps in [0, count).
 std::vector<std::string> gap_columns(Index count) {
   std::vector<std::string> names;
   for (Index first = 0; first < count; first = first == 0 ? 1 : 2 * first) {
@@ -50,7 +50,7 @@ class Mqar : public Task {
   }
 
  protected:
-  // Tokens: keys, values.
+  // Keys are the first tokens, values the next.
   Sequence train_sequence(Sampler& sampler) const override {
     const Index pairs = sizes().pairs;
     const auto keys = sampler.distinct(pairs, sizes().keys);
@@ -78,12 +78,12 @@ class Mqar : public Task {
 
  private:
   const MqarConfig& sizes() const { return config().mqar; }
-  /// Places for a query and its value after the pairs.
+  /// Returns the number of positions for a query and its value after the pairs.
   Index gaps() const { return (config().seq_len - 2 * sizes().pairs) / 2; }
 
-  /// D different gaps, one after the other with probabilities proportional to the weights of those
-  /// that are left: the places of the D smallest of E_g / w_g with E_g exponential (Efraimidis and
-  /// Spirakis 2006).
+  /// Draws D different gaps in sequence, with probabilities proportional to the weights of the
+  /// remaining gaps. They are the indices of the D smallest E_g / w_g with E_g exponential
+  /// (Efraimidis and Spirakis 2006).
   std::vector<Index> drawn_gaps(Sampler& sampler) const {
     std::vector<std::pair<double, Index>> times;
     for (size_t g = 0; g < weights_.size(); ++g)
@@ -94,7 +94,7 @@ class Mqar : public Task {
     return selected;
   }
 
-  /// All tokens that are none of the keys, for places without a query.
+  /// Returns all tokens except the keys, for positions without a query.
   std::vector<std::int32_t> tokens_but(const std::vector<Index>& keys) const {
     std::vector<bool> taken(vocab_size());
     for (const Index key : keys) taken[key] = true;
@@ -104,7 +104,7 @@ class Mqar : public Task {
     return others;
   }
 
-  std::vector<double> weights_;  // of the gaps
+  std::vector<double> weights_;  // by gap
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// data.type needles: facts hidden in filler.
-// Needle-in-a-haystack; V1 paper, section 3.4. A setting (N, R) is one of `facts`, `queries`, all
-// equally likely. The context is cut into slots of 1 + `digits` tokens; what is left over stands
-// first and is filler. N facts [city, digits] about different cities are in N different slots, all
-// choices equally likely; the rest is filler. The first R of them, in random order, are asked for.
-// In validation, sequence n has setting n mod S and depth n / S mod 5: the fact asked for first is
-// in slot round(depth x (slots - 1)), depth 0, 25, 50, 75 or 100 %, the others anywhere else. Grid:
-// N by depth, a sequence being right if all R answers are.
+// data.type needles: needle-in-a-haystack, facts hidden in filler (V1 paper, section 3.4).
+// A setting (N, R) is a pair from `facts` and `queries`; all S settings are equally likely. The
+// context is cut into slots of 1 + `digits` tokens; remaining tokens come first and are filler. N
+// facts [city, digits] about different cities are in N random slots; the other slots are filler. R
+// of the facts, in random order, are queried.
+// In validation, sequence n has setting n mod S and depth n / S mod 5. The fact queried first is in
+// slot round(depth x (slots - 1)), with depth 0, 25, 50, 75 or 100 %; the others are in random
+// slots. The grid has N by depth; a sequence counts as correct if all R answers are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace difftape::run {
 namespace {
 
-// Tokens: the marker of a question, ten digits, cities, filler.
+// Tokens in order: the question marker, ten digits, cities, filler.
 constexpr std::int32_t kMarker = 0, kDigit = 1, kCity = 11;
 
-/// "city -> number", at a slot of the context.
+/// A fact "city -> number" in a slot of the context.
 struct Fact {
   std::int32_t city;
   std::vector<std::int32_t> number;
@@ -71,13 +71,13 @@ class Needles : public Task {
  private:
   const NeedlesConfig& sizes() const { return config().needles; }
   Index settings() const { return std::ssize(sizes().facts); }
-  /// Tokens before the questions.
+  /// Returns the number of tokens before the questions.
   Index context(size_t setting) const {
     return length() - sizes().queries[setting] * sizes().question_tokens();
   }
   Index slots(size_t setting) const { return context(setting) / sizes().fact_tokens(); }
 
-  /// A slot for each fact: the first at the depth, the others anywhere else.
+  /// Draws a slot for each fact: the first at the given depth, the others at random.
   std::vector<Index> slots_with_answer_at(Sampler& sampler, size_t setting, Index depth) const {
     const double share = static_cast<double>(depth) / (NeedlesConfig::kDepths - 1);
     const Index last = slots(setting) - 1;
@@ -92,7 +92,7 @@ class Needles : public Task {
     return static_cast<std::int32_t>(kCity + sizes().cities + sampler.below(sizes().filler));
   }
 
-  /// Facts about different cities at the slots, which follow the filler that is left over.
+  /// Draws facts about different cities for the given slots.
   std::vector<Fact> facts_at(Sampler& sampler, size_t setting, const std::vector<Index>& at) const {
     const Index left_over = context(setting) - slots(setting) * sizes().fact_tokens();
     const auto cities = sampler.distinct(std::ssize(at), sizes().cities);
@@ -122,7 +122,7 @@ class Needles : public Task {
     return made;
   }
 
-  /// Marker, city, number; the digits are scored.
+  /// Appends marker, city and number; only the digits are scored.
   void ask(Sequence& made, const Fact& fact, Index context_end) const {
     made.tokens.insert(made.tokens.end(), {kMarker, fact.city});
     for (const std::int32_t digit : fact.number) {

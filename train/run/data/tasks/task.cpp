@@ -7,9 +7,9 @@ namespace difftape::run {
 namespace {
 
 constexpr std::uint64_t kAnySeed = 0;  // validation does not depend on the seed of the run
-constexpr Index kValSequences = Index{1} << 20;  // more than anybody reads
+constexpr Index kValSequences = Index{1} << 20;  // more than any validation reads
 
-/// Adds a row; its answers and queries get its number.
+/// Appends a row and sets the row index of its answers and queries.
 void append(Batch& batch, Sequence sequence) {
   const auto join = [](auto& all, const auto& more) {
     all.insert(all.end(), more.begin(), more.end());

@@ -91,7 +91,9 @@ TEST_F(Grads, count_only_the_targets_that_are_scored) {
   EXPECT_EQ(written().read<std::int32_t>("scored")[5], 1);
   fs::remove(project / "grads.h5");
   with_scored({8}, {1, 1, 1, 1, 1, 1, 1, 1});
-  EXPECT_EQ(error(65), "difftape: tokens.h5: /scored is (8); need (2, 4), one number a target\n");
+  EXPECT_EQ(
+      error(65),
+      "difftape: tokens.h5: /scored has shape (8), but must be (2, 4), one number per target\n");
   with_scored({2, 4}, {0, 0, 0, 0, 0, 0, 0, 0});
   EXPECT_THAT(error(65), HasSubstr("all 8 targets are ignored"));
 }
@@ -134,8 +136,9 @@ TEST_F(Grads, in_double_precision_agree_with_single) {
 
 TEST_F(Grads, tokens_out_of_range_are_named) {
   batch({2, 3}, {1, 2, 3, 4, 256, 6});
-  EXPECT_EQ(error(65),
-            "difftape: /tokens[1, 1] is 256; need 0 to 255, as model.vocab_size is 256\n");
+  EXPECT_EQ(
+      error(65),
+      "difftape: /tokens[1, 1] is 256, but must be 0 to 255, because model.vocab_size is 256\n");
   batch({1, 4}, {1, 2, 3, 999});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 3] is 999; ")) << "the last is only a target";
   batch({1, 4}, {-1, 2, 3, 4});
@@ -149,7 +152,7 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
     file.save();
   };
   stored(std::vector<std::int64_t>{1, 5'000'000'000, 2});
-  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 1] is 5000000000; need a number of 32 bits"));
+  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 1] is 5000000000, but must fit into 32 bits"));
   stored(std::vector<std::int64_t>{1, 2, std::numeric_limits<std::int64_t>::max()});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more; "));
   stored(std::vector<float>{1, 1.5F, 2});
@@ -159,14 +162,14 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
 TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
   batch({4}, {1, 2, 3, 4});
   EXPECT_EQ(error(65),
-            "difftape: tokens.h5: /tokens is (4); need (B, T + 1) with at least one row "
-            "of two\n");
+            "difftape: tokens.h5: /tokens has shape (4), but must be (B, T + 1) with B and T at "
+            "least 1\n");
   batch({4, 1}, {1, 2, 3, 4});
   EXPECT_THAT(error(65), HasSubstr("/tokens is (4, 1); need (B, T + 1)"));
   batch({1, 18}, std::vector<std::int32_t>(18, 1));
   EXPECT_EQ(error(65),
-            "difftape: /tokens has 18 tokens a row, model.max_seq_len is 16; need at "
-            "most one more than that\n");
+            "difftape: /tokens has 18 tokens per row, but must have at most model.max_seq_len + 1, "
+            "with model.max_seq_len 16; shorten the rows\n");
 }
 
 TEST_F(Grads, a_missing_or_invalid_batch_is_named) {
@@ -181,8 +184,8 @@ TEST_F(Grads, a_missing_or_invalid_batch_is_named) {
 TEST_F(Grads, a_missing_or_invalid_model_is_named) {
   EXPECT_EQ(error(66, "nowhere.yaml"), "difftape: nowhere.yaml: no such file\n");
   EXPECT_EQ(error(66, "gone.h5"),
-            "difftape: no checkpoint at gone.h5: need a .h5 file, or a run "
-            "directory with checkpoints/latest\n");
+            "difftape: gone.h5: no checkpoint found; give a .h5 file, or a run directory with "
+            "checkpoints/latest\n");
   EXPECT_THAT(error(65, "tokens.h5"), HasSubstr("tokens.h5 is not a difftape checkpoint"));
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(

@@ -27,7 +27,7 @@ std::string header_text(const std::string& digest, std::size_t bytes) {
   return fmt::format("{:<{}}\n", line, kChecksumHeaderSize - 1);
 }
 
-/// What is on the disk, and what its header says should be there.
+/// Header of a file, and digest and size of its rest.
 struct Found {
   std::string header;
   std::string digest;
@@ -66,22 +66,26 @@ void write_checksum_header(std::span<std::byte> image) {
 
 std::string verify_checksum_header(const std::filesystem::path& path) {
   const Found found = read_file(path);
-  throw_if<DataError>(!found.header.starts_with(kMagic),
-                      "{} is not a difftape checkpoint: it does not begin with '{}'", path.string(),
-                      kMagic);
+  throw_if<DataError>(
+      !found.header.starts_with(kMagic),
+      "{}: is not a difftape checkpoint, which begins with '{}'; give a .h5 file of "
+      "`difftape train`",
+      path.string(), kMagic);
   std::istringstream words(found.header);
   std::string magic, algorithm, digest;
   std::size_t bytes = 0;
   words >> magic >> algorithm >> digest >> bytes;
-  throw_if<DataError>(found.header.size() < kChecksumHeaderSize || found.bytes < bytes,
-                      "checkpoint {} is cut off: {} bytes are there, {} were written; use another "
-                      "checkpoint of the run",
-                      path.string(), found.header.size() + found.bytes,
-                      bytes == 0 ? "more" : std::to_string(kChecksumHeaderSize + bytes));
-  throw_if<DataError>(found.header != header_text(found.digest, found.bytes),
-                      "checkpoint {} is damaged: its {} bytes of digest {} do not match its first "
-                      "line; use another checkpoint of the run",
-                      path.string(), found.bytes, found.digest);
+  throw_if<DataError>(
+      found.header.size() < kChecksumHeaderSize || found.bytes < bytes,
+      "checkpoint {} is truncated: it has {} bytes, but {} were written; use another "
+      "checkpoint of the run",
+      path.string(), found.header.size() + found.bytes,
+      bytes == 0 ? "more" : std::to_string(kChecksumHeaderSize + bytes));
+  throw_if<DataError>(
+      found.header != header_text(found.digest, found.bytes),
+      "checkpoint {} is damaged: its {} bytes with digest {} do not match its first "
+      "line; use another checkpoint of the run",
+      path.string(), found.bytes, found.digest);
   return found.digest;
 }
 
@@ -101,18 +105,20 @@ h5::File open_version(const fs::path& path) {
   h5::File file = h5::File::open(path);
   const Index version = file.int_attribute("/", "format_version");
   throw_if<DataError>(version != kFormatVersion,
-                      "checkpoint {} has format version {}; this difftape reads {}", path.string(),
-                      version, kFormatVersion);
+                      "checkpoint {} has format version {}, but this difftape reads {}; use the "
+                      "version that wrote it",
+                      path.string(), version, kFormatVersion);
   return file;
 }
 
 CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
   const Index step = file.int_attribute("/", "step");
-  throw_if<DataError>(step < 0, "checkpoint {} is of step {}", path.string(), step);
+  throw_if<DataError>(step < 0, "checkpoint {} has step {}, but must have at least 0",
+                      path.string(), step);
   const nlohmann::json extra_state =
       system::json_or_discarded(file.string_attribute("/data", "extra_state"));
-  throw_if<DataError>(!extra_state.is_object(),
-                      "checkpoint {}: its extra_state is not a JSON object", path.string());
+  throw_if<DataError>(!extra_state.is_object(), "checkpoint {}: extra_state is not a JSON object",
+                      path.string());
   return {.step = step,
           .config_yaml = file.string_attribute("/", "config_yaml"),
           .extra_state = extra_state,
@@ -136,7 +142,7 @@ void Checkpoint::require_fits(ParameterSet& parameters) const {
   }
   for (const std::string& name : file_.children("/model")) {
     if (parameters.find(name) == nullptr) {
-      throw DataError(fmt::format("checkpoint {} does not fit the model, which has no {} {}",
+      throw DataError(fmt::format("checkpoint {} does not fit the model: the model has no {} {}",
                                   path_.string(), name, file_.shape("/model/" + name).str()));
     }
   }
@@ -150,7 +156,8 @@ void require_optimizer(const fs::path& path, const h5::File& file, const Optimiz
       const std::string dataset = state_path(*state.parameter, tensor);
       throw_if<DataError>(
           !file.exists(dataset) || file.shape(dataset) != state.parameter->shape,
-          "checkpoint {} cannot continue training: it has no {} {}; it can be evaluated only",
+          "checkpoint {} cannot continue training, because it has no {} {}; use it with "
+          "train.init_from or difftape eval",
           path.string(), dataset, state.parameter->shape.str());
     }
   }
@@ -200,7 +207,7 @@ Checkpoint::Checkpoint(fs::path path)
       meta_(read_meta(path_, file_)) {}
 
 DataError Checkpoint::bad_extra_state(const std::exception& error) const {
-  return DataError(fmt::format("checkpoint {}: its extra_state is not what difftape writes: {}",
+  return DataError(fmt::format("checkpoint {}: extra_state was not written by difftape: {}",
                                path_.string(), error.what()));
 }
 
@@ -220,7 +227,7 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
 
-/// The name in a file `latest` or `best`; empty if there is none.
+/// Returns the name in a file `latest` or `best`; empty if there is no such file.
 std::string name_in(const fs::path& path) {
   if (!system::is_file(path)) return "";
   std::string name = system::read_text(path);
@@ -290,12 +297,15 @@ fs::path find_checkpoint(const fs::path& where) {
     const std::string name = name_in(latest);
     fs::path named = latest.parent_path() / name;
     if (system::is_file(named)) return named;
-    throw MissingInput(fmt::format("{} names '{}', which is not beside it", latest.string(), name));
+    throw MissingInput(
+        fmt::format("{}: names '{}', but its directory has no such file; write the "
+                    "name of a checkpoint into it",
+                    latest.string(), name));
   }
   for (const fs::path& directory : {where, where / "checkpoints"})
     if (const auto found = checkpoints_in(directory); !found.empty()) return found.front().second;
   throw MissingInput(fmt::format(
-      "no checkpoint at {}: need a .h5 file, or a run directory with checkpoints/latest",
+      "{}: no checkpoint found; give a .h5 file, or a run directory with checkpoints/latest",
       where.string()));
 }
 

@@ -1,18 +1,17 @@
 #pragma once
-// Checkpoints: all that a run needs to continue, in one HDF5 file that any HDF5 reader opens.
+// Checkpoints: the complete state of a run in one HDF5 file.
 //
 //   /model/<parameter name>            value
-//   /optim/<parameter name>/<name>     what the optimiser keeps: m and v of AdamW
-//   /optim                             attribute `steps`: of the optimiser
-//   /rng                               attributes `generator`, `seed`; numbers have no other state
+//   /optim/<parameter name>/<name>     optimizer state: m and v of AdamW
+//   /optim                             attribute `steps` of the optimizer
+//   /rng                               attributes `generator`, `seed`; there is no other state
 //   /data                              attribute `extra_state`, JSON
-//   /data/tokenizer                    of the tokens, if it is known
+//   /data/tokenizer                    tokenizer of the data, if it is known
 //   attributes of /                    format, format_version, step, precision, config_yaml
 //
-// Its first 512 bytes are one line of text with the digest of all that follows, so that damage is
-// found before HDF5 reads a byte; HDF5 readers skip this user block. The file appears in one piece
-// under its name. Equal states give equal bytes. Values of an f32 file load into an f64 program and
-// the other way round.
+// The first 512 bytes are one line of text with the digest of the rest, so that damage is found
+// before HDF5 reads the file; HDF5 readers skip this user block. Files are written atomically.
+// Equal states give equal bytes. Programs in f32 and f64 read each other's files.
 
 #include <cstddef>
 #include <filesystem>
@@ -37,47 +36,47 @@ inline constexpr std::size_t kChecksumHeaderSize = 512;
 /// first kChecksumHeaderSize bytes of a file image, padded with spaces.
 void write_checksum_header(std::span<std::byte> image);
 
-/// Checks a file against its checksum header, and returns the digest in it. Throws MissingInput if
-/// it cannot be read and DataError if it is not a checkpoint, is cut off or is damaged.
+/// Checks a file against its checksum header and returns its digest. Throws MissingInput if the
+/// file cannot be read, and DataError if it is not a checkpoint, truncated or damaged.
 std::string verify_checksum_header(const std::filesystem::path& path);
 
-/// What a checkpoint holds beside tensors.
+/// Metadata of a checkpoint.
 struct CheckpointMeta {
-  Index step = 0;                                         ///< training steps done
-  std::string config_yaml;                                ///< the fully resolved configuration
-  nlohmann::json extra_state = nlohmann::json::object();  ///< the loop's own, e.g. spike windows
+  Index step = 0;                                         ///< completed training steps
+  std::string config_yaml;                                ///< fully resolved configuration
+  nlohmann::json extra_state = nlohmann::json::object();  ///< state of the loop: spike windows etc.
   std::uint64_t seed = 0;                                 ///< run.seed
-  TokenizerFile tokenizer = {};                           ///< of the tokens, if it is known
+  TokenizerFile tokenizer = {};                           ///< tokenizer of the data, if known
   std::string precision = kRealName;                      ///< "f32" or "f64"; set when read
 };
 
-/// Writes <directory>/<step_file_name(meta.step)>, makes the directory if it is missing, and lets
-/// <directory>/latest, a text file, name it. Without `optimizer` there is no /optim. The file is
-/// built in memory first, so this takes its size in memory for a moment. Returns the path. Throws
-/// OutputError; checkpoints written before then still stand, and `latest` still names one of them.
+/// Writes <directory>/<step_file_name(meta.step)> and its name to the text file <directory>/latest,
+/// and returns the path. Creates the directory if it is missing. Without `optimizer` there is no
+/// /optim. The file is built in memory first. Throws OutputError; earlier checkpoints and `latest`
+/// are then unchanged.
 std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
                                       const ParameterSet& parameters, const Optimizer* optimizer,
                                       const CheckpointMeta& meta);
 
-/// Writes one under any name in a directory that exists, without changing `latest`; `more` may add
-/// to the file.
+/// Writes a checkpoint under any name in an existing directory, without changing `latest`. `more`
+/// may add to the file. Throws OutputError.
 void write_checkpoint(const std::filesystem::path& path, const ParameterSet& parameters,
                       const Optimizer* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more = {});
 
-/// A file that either of them wrote, found sound, open to be read.
+/// A checkpoint file with a verified digest, open for reading.
 class Checkpoint {
  public:
-  /// Throws MissingInput if the file cannot be read; DataError if it is not a sound checkpoint of
-  /// this format version.
+  /// Throws MissingInput if the file cannot be read, and DataError if it is not an undamaged
+  /// checkpoint of this format version.
   explicit Checkpoint(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
-  const std::string& digest() const { return digest_; }  ///< as in its first line
+  const std::string& digest() const { return digest_; }  ///< digest in the first line
   const CheckpointMeta& meta() const { return meta_; }
-  const h5::File& file() const { return file_; }  ///< with what `more` added
+  const h5::File& file() const { return file_; }  ///< the whole file, for additions of `more`
 
-  /// What `use` makes of meta().extra_state. Throws DataError if that is not what `use` asks for.
+  /// Returns use(meta().extra_state). Throws DataError if `use` does not find the expected JSON.
   template <class F>
   auto extra_state(F&& use) const {
     try {
@@ -89,9 +88,9 @@ class Checkpoint {
 
   /// Throws DataError, naming the parameter and both shapes, if the file does not fit the model.
   void require_fits(ParameterSet& parameters) const;
-  /// Fills the values of initialised parameters and, unless null, the state and step count of the
-  /// optimiser. All or nothing: names and shapes are compared before anything is changed. Throws
-  /// what require_fits throws, and DataError if the file holds no optimiser where one is wanted.
+  /// Loads the values of initialized parameters and, unless null, the optimizer state. Names and
+  /// shapes are compared before anything changes. Throws DataError like require_fits, and if the
+  /// file has no state for `optimizer`.
   void load(ParameterSet& parameters, Optimizer* optimizer) const;
 
  private:
@@ -103,42 +102,42 @@ class Checkpoint {
   CheckpointMeta meta_;
 };
 
-// A directory of checkpoints: what its files are called, which of them stay, which one is meant.
+// The functions below name, prune and find the files in a directory of checkpoints.
 
-/// The name of a file with the state after, or of a crash dump at, a step: "step-00000015.h5".
+/// Returns the file name of a checkpoint or crash dump: "step-00000015.h5".
 std::string step_file_name(Index step);
-/// The step of a file of such a name, whatever its folder; nothing if it has another.
+/// Returns the step in the name of a file; nothing if the name has another form.
 std::optional<Index> step_of_file(const std::filesystem::path& file);
 
-/// Text files beside checkpoints that name one of them.
+/// Text files that contain the name of a checkpoint in the same directory.
 inline constexpr const char *kLatest = "latest", *kBest = "best";
 
-/// Lets <directory>/best name the checkpoint of a step. Throws OutputError.
+/// Writes the name of a step's checkpoint to <directory>/best. Throws OutputError.
 void name_best_checkpoint(const std::filesystem::path& directory, Index step);
 
-/// Removes the checkpoints of a directory but the `keep_last` newest, those of steps that
-/// `keep_interval` divides, if it is not 0, and those that `latest` and `best` name. What cannot be
-/// removed stays. keep_last >= 1.
+/// Removes checkpoints from a directory, except the `keep_last` >= 1 newest, multiples of
+/// `keep_interval` unless it is 0, and the ones that `latest` and `best` name. Ignores files that
+/// cannot be removed.
 void prune_checkpoints(const std::filesystem::path& directory, Index keep_last,
                        Index keep_interval);
 
-/// Whether a path is, by its name, that of a checkpoint itself: it ends in .h5.
+/// Returns true if a path ends in .h5 and so names a checkpoint file.
 bool is_checkpoint_file(const std::filesystem::path& path);
 
-/// Whether `where` is, by its name, something of which find_checkpoint finds one: a directory, a
-/// .h5 file, or a file `latest` or `best`.
+/// Returns true if `where` is a valid argument of find_checkpoint: a directory, a .h5 file, or a
+/// file named `latest` or `best`.
 bool names_checkpoint(const std::filesystem::path& where);
 
-/// Steps and files of the checkpoints in a directory, the newest first.
+/// Returns steps and files of the checkpoints in a directory, newest first.
 std::vector<std::pair<Index, std::filesystem::path>> checkpoints_in(
     const std::filesystem::path& directory);
 
-/// Whether there is a checkpoint in the directory of a run.
+/// Returns true if a run directory contains a checkpoint.
 bool has_checkpoint(const std::filesystem::path& run);
 
-/// The checkpoint file that a user means by `where`: the file itself, a `latest` or `best` file, a
-/// directory with `latest`, or a run directory with checkpoints/latest; where there is no `latest`,
-/// the newest. Throws MissingInput.
+/// Returns the checkpoint file that `where` refers to: the file itself, the file named in a
+/// `latest` or `best` file, or `latest` in a directory or in checkpoints/ of a run directory.
+/// Without `latest`, it is the newest. Throws MissingInput.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 
 }  // namespace difftape::run

@@ -22,8 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first of `steps` steps whose learning rate would have been another; `steps` if there is
-/// none.
+/// Returns the first of `steps` steps with a different learning rate; `steps` if there is none.
 Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
   const Schedule before(made.optim, made.train.steps), now(wanted.optim, wanted.train.steps);
   Index step = 0;
@@ -78,12 +77,12 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
     const Index other = first_other_rate(made, wanted, steps);
     if (other < steps) {
       reasons.push_back(fmt::format(
-          "train.steps is {}, not {}: by then the learning rate of step {} would have been another",
+          "train.steps is {}, not {}: with that, step {} would have had another learning rate",
           each.a, each.b, other + 1));
     } else if (made.train.gradient_ramp != 1) {
       reasons.push_back(
-          fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, which "
-                      "another number of steps stretches",
+          fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, and the ramp depends "
+                      "on the number of steps",
                       each.a, each.b, made.train.gradient_ramp));
     }
   }
@@ -92,7 +91,7 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
 
 namespace {
 
-/// What can be done about it, behind the reason.
+/// Returns the remedy: the command that forks from an earlier checkpoint, or general advice.
 std::string earlier_checkpoint(const Config& made, const Config& wanted, const fs::path& where) {
   const fs::path directory = where.parent_path();
   for (const auto& [step, file] : checkpoints_in(directory)) {
@@ -118,8 +117,8 @@ void require_continued(const Config& made, const Config& wanted, Index steps,
                        const fs::path& where) {
   const std::string why = why_not_continued(made, wanted, steps);
   if (!why.empty()) {
-    throw ConfigError(fmt::format("{}: was made with another configuration: {}{}", where.string(),
-                                  why, earlier_checkpoint(made, wanted, where)));
+    throw ConfigError(fmt::format("{}: has another configuration: {}{}", where.string(), why,
+                                  earlier_checkpoint(made, wanted, where)));
   }
 }
 
@@ -129,7 +128,7 @@ void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path
   const Index step = saved.meta().step;
   require_continued(config_from_yaml(saved.meta().config_yaml, checkpoint.string()), wanted, step,
                     checkpoint);
-  std::error_code ignored;  // of what is missing then, the next line tells
+  std::error_code ignored;  // StagedDirectory reports a missing parent
   fs::create_directories(out.parent_path(), ignored);
   system::StagedDirectory staged(out);
   const fs::path& made = staged.path();

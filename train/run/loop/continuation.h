@@ -1,5 +1,5 @@
 #pragma once
-// Whether a run can go on with a configuration: the one it was made with, or a longer one.
+// Decides if a run can be continued with a configuration: the original one, or a longer one.
 
 #include <filesystem>
 #include <string>
@@ -9,38 +9,38 @@
 
 namespace difftape::run {
 
-/// The keys that decide results of a run (kOfResult of config/fields.h) and that a configuration
-/// `wanted` gives other values than it was `made` with. Two ways to write one spike rule are one.
+/// Returns the differences in keys that affect recorded results (kOfResult) between the
+/// configuration `made` of a run and `wanted`. Equivalent spellings of a spike rule are equal.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
-/// Returns the keys that decide the numbers of a run (kOfNumbers), with their values. The spike
-/// rule is resolved, and a path in train.init_from is replaced by its digest.
+/// Returns the keys that affect computed numbers (kOfNumbers), with their values. The spike rule is
+/// resolved, and a path in train.init_from is replaced by its digest.
 FlatConfig result_config(const Config& config);
 
-/// Returns the XXH3 digest of result_config and of the precision of this program. Runs that share
-/// it and the digest of their data have the same results.
+/// Returns the XXH3 digest of result_config and the precision of this program. Runs with this
+/// digest and the same data have the same results.
 std::string result_digest(const Config& config);
 
-/// Why what `dir` holds is not a run that can be continued with `config`, the same steps following:
-/// "optim.lr is 0.001 there, not 0.002"; "there is no config.yaml". Empty if it is one.
+/// Returns the reason why the run in `dir` has other results than `config` would have, such as
+/// "optim.lr is 0.001 there, not 0.002", or why it cannot be read. Empty if the results are equal.
 std::string why_other_run(const std::filesystem::path& dir, const Config& config);
 
-/// Why a run that has done `steps` steps cannot go on as `wanted` says: "optim.lr is 0.001, not
-/// 0.002". Empty if it can: its results are to be the same, or it is to be longer and every step
-/// done had the learning rate and the spike rule that it would have had. Files may lie elsewhere:
-/// what is in them is compared by whoever reads them.
+/// Returns the reason why a run cannot continue with `wanted` after `steps` steps, such as
+/// "optim.lr is 0.001, not 0.002"; empty if it can. It can if the results are the same, or if it
+/// only gets longer and the steps done are unaffected by that. Paths of data may differ; their
+/// contents are compared when they are read.
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
 
-/// Throws ConfigError with that reason if there is one. `where`, a checkpoint or a run directory,
-/// has done the steps. If an earlier checkpoint beside it can go on so, the error says by which
-/// command.
+/// Throws ConfigError with that reason if there is one. `where` is the checkpoint or run directory
+/// after `steps` steps. If an earlier checkpoint in its directory can continue, the error contains
+/// the command.
 void require_continued(const Config& made, const Config& wanted, Index steps,
                        const std::filesystem::path& where);
 
-/// Makes a new run directory of a checkpoint of another run: that run as it was after the step of
-/// the checkpoint, ready to be resumed as `wanted`. The other run stays as it is. Throws
-/// MissingInput if the file is none of a run, what Checkpoint and require_continued throw, and
-/// OutputError if there is anything at `out`.
+/// Copies a run as it was at a checkpoint to the new directory `out`, ready to be resumed with
+/// `wanted`. The original run does not change. Throws MissingInput if the checkpoint is not in a
+/// run directory, OutputError if `out` exists, and everything that Checkpoint and require_continued
+/// throw.
 void branch_run(const std::filesystem::path& checkpoint, const Config& wanted,
                 const std::filesystem::path& out);
 

@@ -91,11 +91,11 @@ fs::path write_crash_dump(const fs::path& run, const TrainState& state, const St
 CrashDump read_crash_dump(const fs::path& path) {
   const Checkpoint dumped(path);
   const h5::File& file = dumped.file();
-  throw_if<DataError>(
-      !file.exists("/diverged/tokens"),
-      "{} is a checkpoint without a step to repeat; give a run directory, or the file in the "
-      "folder diverged/ of a run that diverged",
-      path.string());
+  throw_if<DataError>(!file.exists("/diverged/tokens"),
+                      "{}: is a checkpoint, but must be a crash dump; give a run directory, or a "
+                      "file in the folder "
+                      "diverged/ of a diverged run",
+                      path.string());
   CrashDump dump;
   dump.config = config_from_yaml(dumped.meta().config_yaml, path.string());
   dump.data = dumped.extra_state([](const auto& state) { return state.at("data"); });

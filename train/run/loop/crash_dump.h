@@ -1,16 +1,15 @@
 #pragma once
-// The crash dump of a run that diverged: a checkpoint of the weights and moments as they were when
-// loss or gradients were computed, with the tokens and the results, enough to repeat it without the
-// data. Beside what a checkpoint holds (its `step` is that of the steps done; the spike windows are
-// those after the step):
+// Crash dump of a diverged run: a checkpoint of the weights and moments before the update, plus the
+// tokens and results of the step. It is enough to repeat the step without the data. `step` of the
+// checkpoint counts the completed steps; its spike windows include the diverged one. It adds:
 //
 //   /diverged                          attributes step, quantity, parameter, op
 //   /diverged/tokens                   int32 (n, B, T + 1): the micro-batches of the step, or the
 //                                      validation batches if the validation loss diverged
-//   /diverged/scored                   int32 (n, B, T): 1 where the target counts; absent: all do
-//   /diverged/loss                     float64: the mean loss, whichever of the two it is of
-//   /diverged/grad_norm                float64, not of a validation
-//   /diverged/grad_norms/<parameter>   float64, not of a validation
+//   /diverged/scored                   int32 (n, B, T): 1 if the target counts; absent: all count
+//   /diverged/loss                     float64: mean training or validation loss
+//   /diverged/grad_norm                float64; absent for a validation
+//   /diverged/grad_norms/<parameter>   float64; absent for a validation
 
 #include <filesystem>
 #include <map>
@@ -22,7 +21,7 @@
 
 namespace difftape::run {
 
-/// The quantity of a divergence found in validation.
+/// Metric of a divergence found in validation.
 inline constexpr const char* kValLoss = metric("val/loss");
 
 struct CrashDump {
@@ -31,18 +30,18 @@ struct CrashDump {
   Divergence diverged;
   std::vector<Batch> batches;
   double loss = 0;
-  double grad_norm = 0;                        ///< global, before clipping; of a step
-  std::map<std::string, double> grad_norms{};  ///< by parameter; of a step
+  double grad_norm = 0;                        ///< global, before clipping; 0 for a validation
+  std::map<std::string, double> grad_norms{};  ///< by parameter; empty for a validation
   bool of_validation() const { return diverged.quantity == kValLoss; }
 };
 
-/// Writes <run>/diverged/<step_file_name(step)> for a step that has just diverged, and returns its
-/// path. Throws OutputError.
+/// Writes <run>/diverged/<step_file_name(step)> for a diverged step, and returns its path. Throws
+/// OutputError.
 std::filesystem::path write_crash_dump(const std::filesystem::path& run, const TrainState& state,
                                        const Step& step);
 
-/// Throws MissingInput; DataError if the file is damaged or no such dump. The weights stay in the
-/// file: it is a checkpoint.
+/// Reads a crash dump without the weights, which Checkpoint loads. Throws MissingInput, and
+/// DataError if the file is damaged or is not a crash dump.
 CrashDump read_crash_dump(const std::filesystem::path& path);
 
 }  // namespace difftape::run

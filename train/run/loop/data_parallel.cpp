@@ -25,24 +25,23 @@ void require_shares(const Config& config, Index processes) {
     if (cuts_into_subtrees(micros, n)) able.push_back(n);
   const Index sequences = config.data.batch_size * micros;
   throw ConfigError(fmt::format(
-      "{} processes cannot share a step of train.gradient_accumulation_steps: {} ({} "
-      "can); start another "
+      "{} processes cannot divide train.gradient_accumulation_steps: {} ({} can); start another "
       "number of processes, or {}",
       processes, micros, fmt::join(able, " or "),
       sequences % processes == 0
-          ? fmt::format("set train.gradient_accumulation_steps to {} and "
-                        "data.batch_size to {}, for the same "
-                        "{} sequences",
-                        processes, sequences / processes, sequences)
-          : fmt::format("change data.batch_size: {} sequences cannot be split into {} equal parts",
-                        sequences, processes)));
+          ? fmt::format(
+                "set train.gradient_accumulation_steps to {} and data.batch_size to {}, for "
+                "the same {} sequences per step",
+                processes, sequences / processes, sequences)
+          : fmt::format("change data.batch_size: {} sequences cannot be divided by {}", sequences,
+                        processes)));
 }
 
 namespace {
 
-/// The first process whose text is another than that of process 0, and that text in all processes.
+/// The first process whose text differs from process 0, with its text.
 struct Other {
-  Index process = 0;  ///< 0: there is none
+  Index process = 0;  ///< 0: no process differs
   std::string text{};
 };
 Other first_other(const std::string& text) {
@@ -66,11 +65,11 @@ void refuse(const Other& other, std::string_view what, std::string_view details)
 
 void require_same(const TrainState& state) {
   if (const Other other = first_other(system::read_text("/proc/self/exe")); other.process > 0)
-    refuse<UsageError>(other, "runs another build of the program", "");
+    refuse<UsageError>(other, "runs another build of the program", "; start the same binary");
   const std::string engine = fmt::format("{}, bfloat16 {}, vectors {}", gemm_backend(),
                                          bf16_backend_name(), build_info().vectors);
   if (const Other other = first_other(engine); other.process > 0) {
-    refuse<UsageError>(other, "multiplies with another engine",
+    refuse<UsageError>(other, "uses another GEMM engine",
                        fmt::format(": {}, not {}; set train.gemm to portable", other.text, engine));
   }
   if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {

@@ -1,6 +1,6 @@
 #pragma once
-// Processes that train one run together (core/distributed.h): how they share its work, and what
-// must be the same in all of them.
+// Data-parallel training of one run by several processes (core/distributed.h): requirements on the
+// processes, and common decisions.
 
 #include "train/run/config/config.h"
 #include "train/run/loop/train_state.h"
@@ -8,19 +8,19 @@
 
 namespace difftape::run {
 
-/// Throws ConfigError, with what to write, if so many processes cannot share the micro-batches of a
-/// step so that the sum of the gradients stays the same.
+/// Throws ConfigError, with a valid setting, if the number of processes would change the order in
+/// which the gradients of the micro-batches are summed.
 void require_shares(const Config& config, Index processes);
 
-/// Process 0 throws if another one runs another program or has another processor (UsageError),
-/// another configuration (ConfigError) or other data (DataError); the others then wait for the end
-/// that follows.
+/// Compares all processes with process 0. Process 0 throws UsageError for another program or
+/// processor, ConfigError for another configuration and DataError for other data; the others wait
+/// until it ends them.
 void require_same(const TrainState& state);
 
-/// The largest of what the processes received: all stop after the same step.
+/// Returns the maximum exit code received by any process, so that all stop after the same step.
 system::Exit received_by_any(system::Exit received);
 
-/// While one lives that is wanted, process 0 has all that the optimizer keeps.
+/// Gathers the optimizer state on process 0 during its lifetime, if `wanted`.
 class WholeOptimizer {
  public:
   WholeOptimizer(Optimizer& optimizer, bool wanted) : optimizer_(wanted ? &optimizer : nullptr) {

@@ -14,27 +14,28 @@ namespace fs = std::filesystem;
 
 void check_tokens(const Batch& batch, const ModelConfig& config) {
   throw_if<DataError>(batch.seq > config.max_seq_len,
-                      "/tokens has {} tokens a row, model.max_seq_len is {}; need at "
-                      "most one more than that",
+                      "/tokens has {} tokens per row, but must have at most model.max_seq_len + 1, "
+                      "with model.max_seq_len {}; shorten the rows",
                       batch.seq + 1, config.max_seq_len);
   for (size_t i = 0; i < batch.tokens.size(); ++i) {
     if (batch.tokens[i] >= 0 && batch.tokens[i] < config.vocab_size) continue;
     const auto width = static_cast<size_t>(batch.seq + 1);
-    throw DataError(fmt::format("/tokens[{}, {}] is {}; need 0 to {}, as model.vocab_size is {}",
-                                i / width, i % width, batch.tokens[i], config.vocab_size - 1,
-                                config.vocab_size));
+    throw DataError(fmt::format(
+        "/tokens[{}, {}] is {}, but must be 0 to {}, because "
+        "model.vocab_size is {}",
+        i / width, i % width, batch.tokens[i], config.vocab_size - 1, config.vocab_size));
   }
 }
 
-/// Tokens (B, T + 1). HDF5 would take the nearest number that fits.
+/// Reads tokens (B, T + 1) and checks their range, which HDF5 would clamp to.
 std::vector<std::int32_t> read_tokens(const h5::File& file, Index width) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int32_t> tokens;
   for (const std::int64_t token : file.read<std::int64_t>("tokens")) {
     const Index at = std::ssize(tokens);
     throw_if<DataError>(!std::in_range<std::int32_t>(token),
-                        "/tokens[{}, {}] is {}{}; need a number of 32 bits", at / width, at % width,
-                        token, token == kMost ? " or more" : "");
+                        "/tokens[{}, {}] is {}{}, but must fit into 32 bits", at / width,
+                        at % width, token, token == kMost ? " or more" : "");
     tokens.push_back(static_cast<std::int32_t>(token));
   }
   return tokens;
@@ -46,14 +47,14 @@ Batch read_token_batch(const fs::path& path) {
   const h5::File file = h5::File::open(path);
   const Shape shape = file.shape("tokens");
   throw_if<DataError>(shape.rank() != 2 || shape[0] < 1 || shape[1] < 2,
-                      "{}: /tokens is {}; need (B, T + 1) with at least one row of two",
+                      "{}: /tokens has shape {}, but must be (B, T + 1) with B and T at least 1",
                       path.string(), shape.str());
   Batch batch{shape[0], shape[1] - 1, read_tokens(file, shape[1])};
   if (file.exists("scored")) {
     const Shape scored = file.shape("scored");
     throw_if<DataError>(!(scored == Shape{batch.batch, batch.seq}),
-                        "{}: /scored is {}; need {}, one number a target", path.string(),
-                        scored.str(), Shape{batch.batch, batch.seq}.str());
+                        "{}: /scored has shape {}, but must be {}, one number per target",
+                        path.string(), scored.str(), Shape{batch.batch, batch.seq}.str());
     for (const std::int32_t counts : file.read<std::int32_t>("scored"))
       batch.scored.push_back(counts != 0);
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Loss, logits and every gradient of one batch as a file, so that any framework can repeat it.
+// Writes loss, logits and every gradient of one batch to a file, for comparison with other
+// frameworks.
 
 #include <filesystem>
 #include <string>
@@ -10,17 +11,18 @@
 
 namespace difftape::run {
 
-/// Reads /tokens, int32 (B, T + 1), from an HDF5 file, and, if it is there, /scored, (B, T), 0 for
-/// a target that does not count. Throws MissingInput or DataError.
+/// Reads /tokens, int32 (B, T + 1), from an HDF5 file, and /scored, (B, T), if it exists; 0
+/// excludes a target. Throws MissingInput or DataError.
 Batch read_token_batch(const std::filesystem::path& path);
 
-/// Forward and backward of one batch, which data.eos_token_id may cut into documents; gradients
-/// are left in the parameters. Products round their operands to `precision`. Throws DataError for
-/// tokens the model does not know.
+/// Loss and logits of forward_backward.
 struct LossAndLogits {
   real loss;
   Tensor logits;  // (B, T, V)
 };
+/// Runs forward and backward of one batch and leaves the gradients in the parameters. Matmul
+/// operands are rounded to `precision`. If `eos_token_id` is not negative, it separates documents.
+/// Throws DataError for tokens outside the vocabulary.
 LossAndLogits forward_backward(LanguageModel& model, const Batch& batch, Index eos_token_id,
                                Precision precision = Precision::full);
 

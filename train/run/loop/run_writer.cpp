@@ -66,7 +66,7 @@ std::string profile_text(const profile::Table& table, double step_tokens, double
                       {"forward", "ms"},
                       {"backward", "calls"},
                       {"backward", "ms"},
-                      {"", "ms a step"},
+                      {"", "ms/step"},
                       {"", "%"}},
                      {}};
   const auto add = [&](const std::string& name, std::vector<std::string> cells, double ms) {
@@ -98,11 +98,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Tables are made again when they have grown by one part in so many: made at every checkpoint,
-/// they would cost a long run the square of its steps.
+/// Tables are rewritten when they have grown by 1 / kTablesGrow. Rewriting at every checkpoint
+/// would take time quadratic in the number of steps.
 constexpr Index kTablesGrow = 10;
 
-/// Version, compiler and engines of this program.
+/// Returns version, compiler and engines of this program.
 Json describe_build() {
   const BuildInfo build = build_info();
   return {{"version", build.version},       {"commit", build.commit},
@@ -111,7 +111,7 @@ Json describe_build() {
           {"gemm_backend", gemm_backend()}, {"bf16_backend", bf16_backend_name()}};
 }
 
-/// Facts about the data, and what is best achievable where that is known.
+/// Returns the description of the data, with the best achievable loss if it is known.
 Json describe_data(const Dataset& data) {
   Json info = data.info();
   if (const std::optional<BestAchievable> best = data.best()) {
@@ -123,8 +123,8 @@ Json describe_data(const Dataset& data) {
   return info;
 }
 
-/// The last attention maps up to `step` of an interrupted run, if it has any. One that cannot be
-/// read is replaced at the next checkpoint.
+/// Returns the last attention maps of an interrupted run up to `step`, if any. An unreadable file
+/// is replaced at the next checkpoint.
 std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {
   try {
     std::optional<AttentionMaps> maps = read_attention_maps(dir / "metrics.h5");
@@ -134,7 +134,7 @@ std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {
   }
 }
 
-/// Discards what is written to it, for runs without a console.
+/// Returns a stream that discards its input, for runs without a console.
 std::ostream& null_stream() {
   static std::ostream stream(nullptr);
   return stream;
@@ -198,7 +198,7 @@ void RunWriter::restore(const TrainState& state, const RunDir& run) {
 
 void RunWriter::step(const TrainState& state, const Step& step) {
   const profile::Span span(profile::Category::phase, "log");
-  status_.step = step.step;  // what failed() would record
+  status_.step = step.step;  // failed() records it
   StepReport report{step.step, step.loss, step.norms.global, step.lr};
   report.tokens_per_sec = static_cast<double>(tokens_per_step(state.config)) / step.seconds;
   report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
@@ -212,7 +212,7 @@ void RunWriter::step(const TrainState& state, const Step& step) {
     static const Metrics none;
     events_->write(step.step, metrics, step.diagnostics ? step.diagnostics->distributions : none);
   }
-  // An attention kind with a context rule of its own shows none.
+  // An attention kind with a custom context function has no maps.
   if (step.diagnostics && !step.diagnostics->maps.layers.empty()) maps_ = step.diagnostics->maps;
   progress_.step(report);
   const std::string domains = text_of_domains(step);
@@ -222,7 +222,7 @@ void RunWriter::step(const TrainState& state, const Step& step) {
 
 void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
-  metrics_.sync();  // a checkpoint without the steps before it could not be resumed
+  metrics_.sync();  // resuming needs the metrics of all steps before the checkpoint
   state.save(dir_ / "checkpoints");
   settle_checkpoints(state, dir_);
   if (kTablesGrow * (state.step - tables_step_) >= state.step) write_tables(state);
@@ -236,7 +236,7 @@ void RunWriter::profile(const TrainState& state, const ProfiledSteps& steps) {
       profile_text(profile::table_of(events), tokens, tokens * flops_per_token_);
   system::replace_text(dir_ / "trace.json", trace_json(events));
   system::replace_text(dir_ / "profile.txt", text);
-  progress_.note(std::string_view(text).substr(0, text.size() - 1));  // it ends the line itself
+  progress_.note(std::string_view(text).substr(0, text.size() - 1));  // note() adds the line end
 }
 
 void RunWriter::end(const TrainState& state, RunState run_state, system::Exit exit,
@@ -258,10 +258,10 @@ void RunWriter::end_diverged(const TrainState& state, const Step& step) {
       fmt::format("diverged at step {}: {} is not finite{}{}", where.step, where.quantity, first,
                   op));
   try {
-    progress_.note(fmt::format("repeat it with: difftape replay {}",
+    progress_.note(fmt::format("repeat the step with: difftape replay {}",
                                write_crash_dump(dir_, state, step).string()));
   } catch (const OutputError& error) {
-    progress_.note(fmt::format("the step was not kept: {}", error.what()));  // the result stands
+    progress_.note(fmt::format("no crash dump was written: {}", error.what()));
   }
 }
 
@@ -270,11 +270,11 @@ void RunWriter::failed() noexcept {
     status_.state = RunState::failed;
     write_status(dir_, status_);
   } catch (const std::exception&) {
-    // The disk may be what failed; the error that led here is the one to report.
+    // The disk may be full; the original error is the one to report.
   }
 }
 
-/// Writes the files that follow from metrics.jsonl.
+/// Writes metrics.h5 and spikes.csv from metrics.jsonl.
 std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   std::vector<SpikeRecord> spikes;
   {
@@ -282,7 +282,7 @@ std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
     write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
     spikes = spike_records(metrics, state.loss_spikes.rule());
   }
-  system::return_free_memory();  // all metrics of a long run take more than its model
+  system::return_free_memory();  // the metrics of a long run take more memory than its model
   write_spikes_csv(dir_ / "spikes.csv", spikes);
   tables_step_ = state.step;
   return spikes;

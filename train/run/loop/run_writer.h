@@ -16,25 +16,25 @@
 
 namespace difftape::run {
 
-/// The Trace Event Format of Chrome, which Perfetto and chrome://tracing open: one complete event
-/// ("ph": "X") for each, in microseconds, its category in "cat", its layer or step in "args". The
-/// order is that of `events`.
+/// Returns events in Chrome's Trace Event Format, which Perfetto and chrome://tracing open: one
+/// complete event ("ph": "X") each, in order, times in microseconds, the category in "cat", the
+/// layer or step in "args".
 std::string trace_json(std::span<const profile::Event> events);
 
-/// The table by op, in milliseconds a step and percent of the time, which add up to the step.
-/// `step_tokens` and `step_flops` are those of one step, for the rates; at least one step.
+/// Returns a table of the time by op, in milliseconds per step and percent of the step.
+/// `step_tokens` and `step_flops` count one step, for the rates. `table` must have at least one
+/// step.
 std::string profile_text(const profile::Table& table, double step_tokens, double step_flops);
 
-/// The steps of a run that are profiled, and what was recorded of them: ten steps after two that
-/// warm up, so that a profile stays small however long the run is: the third to the twelfth that
-/// the process takes; of fewer steps those from the third on, else the last one.
+/// Selects and records the profiled steps: ten after two warm-up steps, that is steps 3 to 12 of
+/// the process. A shorter run is profiled from step 3 on, or in its last step.
 class ProfiledSteps {
  public:
-  /// For a process that takes the steps `done` + 1 to `steps`. Not `wanted`: no step is profiled.
+  /// Selects among the steps `done` + 1 to `steps` of this process; none unless `wanted`.
   ProfiledSteps(bool wanted, Index done, Index steps)
       : first_(wanted ? std::min(done + 3, steps) : steps + 1), last_(std::min(done + 12, steps)) {}
 
-  /// Calls f, which takes step `number`, and records it if it is one of those.
+  /// Calls f, which takes step `number`, and records it if it is profiled.
   template <class F>
   auto run(Index number, F&& f) {
     if (!covers(number)) return f();
@@ -42,7 +42,7 @@ class ProfiledSteps {
     const profile::Span step(profile::Category::step, "step", std::to_string(number));
     return f();
   }
-  /// Whether there is a profile and step `number` was its last, or the last before the run `ends`.
+  /// Returns true if step `number` is the last profiled one, or profiled when the run `ends`.
   bool done_at(Index number, bool ends) const {
     return covers(number) && (ends || number == last_);
   }
@@ -56,42 +56,41 @@ class ProfiledSteps {
   profile::Recorder recorder_;
 };
 
-/// Writes config.yaml and env.json of a new run. Returns it, before its first status.
+/// Writes config.yaml and env.json of a new run. Returns it, before its first status. Throws
+/// OutputError.
 RunDir write_start(const TrainState& state, const TrainRequest& request);
 
-/// Brings config.yaml and env.json up to date if the run goes on with another configuration, which
-/// may make it longer, say where its files are, or write other files.
+/// Updates config.yaml and env.json if the run continues with another configuration, which may be
+/// longer, have other paths, or write other files.
 void record_continuation(const TrainState& state, const TrainRequest& request, RunDir& run);
 
-/// Lets `best` name a checkpoint and removes those that do not stay, once `latest` names one. Done
-/// again, it changes nothing.
+/// Updates `best` and removes checkpoints that are not kept, after `latest` is written. Idempotent.
 void settle_checkpoints(const TrainState& state, const std::filesystem::path& dir);
 
 /// Writes the files of a run directory that process 0 has locked.
 class RunWriter {
  public:
-  /// Opens the files to append to. `peak` is the FLOP/s that all processes can reach.
+  /// Opens the files for appending. `peak` is the peak rate of all processes together, FLOP/s.
   RunWriter(const TrainState& state, const TrainRequest& request, double peak);
 
-  /// Goes on from what a run that broke off left there: when it began, and its last maps.
+  /// Restores from an interrupted run its start time and its last attention maps.
   void restore(const TrainState& state, const RunDir& run);
-  /// Says in status.json that the run has begun.
+  /// Records in status.json that the run is running.
   void begin(const TrainState& state) { write_state(state, RunState::running); }
-  /// Shows and logs a line.
+  /// Prints and logs a line.
   void note(std::string_view line) { progress_.note(line); }
-  /// Logs a step, and shows it.
+  /// Logs a step and prints its progress.
   void step(const TrainState& state, const Step& step);
-  /// Writes a checkpoint and brings status.json up to date; metrics.h5 and spikes.csv too if the
-  /// steps grew by a tenth since.
+  /// Writes a checkpoint and status.json. Rewrites metrics.h5 and spikes.csv if the number of steps
+  /// has grown by 10 % since they were written.
   void checkpoint(const TrainState& state);
-  /// Writes trace.json and profile.txt, and shows the table.
+  /// Writes trace.json and profile.txt, and prints the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);
-  /// Ends the records with state, exit code and, for the console, a line. Writes metrics.h5 and
-  /// spikes.csv.
+  /// Writes the final status, metrics.h5 and spikes.csv, and prints `line`.
   void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
-  /// The same for a run that diverged at this step; writes its crash dump.
+  /// Ends a run that diverged at this step, and writes its crash dump.
   void end_diverged(const TrainState& state, const Step& step);
-  /// Records that the run broke off with an error; throws nothing.
+  /// Records that the run failed with an error.
   void failed() noexcept;
 
  private:
@@ -101,12 +100,12 @@ class RunWriter {
   std::filesystem::path dir_;
   RunStatus status_;
   MetricsWriter metrics_;
-  std::optional<EventWriter> events_;  ///< nothing without log.tensorboard
+  std::optional<EventWriter> events_;  ///< set with log.tensorboard
   Progress progress_;
-  Index tables_step_ = 0;              ///< at which metrics.h5 and spikes.csv were written
-  std::optional<AttentionMaps> maps_;  ///< of the last diagnostics
-  double flops_per_token_;             ///< in training
-  double peak_;                        ///< FLOP/s
+  Index tables_step_ = 0;              ///< step at which metrics.h5 and spikes.csv were written
+  std::optional<AttentionMaps> maps_;  ///< maps of the last diagnostics
+  double flops_per_token_;             ///< training FLOPs per token
+  double peak_;                        ///< peak FLOP/s of all processes
 };
 
 }  // namespace difftape::run

@@ -29,14 +29,14 @@ void backward(Tape& tape, const Var& loss, double scale) {
   tape.backward(loss, Tensor::scalar(static_cast<real>(scale)));
 }
 
-/// Hands on the gradient of each parameter once a backward pass adds nothing more to it: during the
-/// pass where its tape has the events, else after it.
+/// Passes on the gradient of each parameter as soon as it is complete: during the backward pass if
+/// the tape has the events, else after it.
 class CompleteGradients {
  public:
   CompleteGradients(ParameterSet& parameters, std::function<void(Parameter&)> hand_on)
       : parameters_(parameters), hand_on_(std::move(hand_on)), done_(parameters.size()) {}
 
-  /// Must not outlive this; `also` see what they see.
+  /// Returns events that also call `also`. They must not outlive this object.
   Tape::Events events(const Tape::Events& also) {
     const auto progress_after = [](const Tape::Events::See& see) {
       return [&see](const char* op, std::string_view scope, const Tensor& seen) {
@@ -64,7 +64,7 @@ class CompleteGradients {
   std::vector<bool> done_;
 };
 
-/// Clips and updates, unless the step is skipped or the loss or a gradient is not finite.
+/// Clips and updates, unless the step is skipped, or the loss or a gradient is not finite.
 void update(TrainState& state, Step& step) {
   const profile::Span span(Category::phase, "optimizer");
   const Shards& shards = state.optimizer.shards();
@@ -263,7 +263,8 @@ Index tokens_per_step(const Config& config) {
 
 namespace {
 
-/// Stores the name of the first op that is not finite in `found`, which must outlive the events.
+/// Returns events that store the first op with a non-finite value in `found`, which must outlive
+/// them.
 Tape::Events events_for(std::string& found) {
   const auto see = [&found](const char* pass) {
     return [&found, pass](const char* op, std::string_view scope, const Tensor& seen) {
@@ -274,7 +275,7 @@ Tape::Events events_for(std::string& found) {
   return {.on_value = see("forward"), .on_gradient = see("backward")};
 }
 
-/// What the first process found that found something: its batches come first.
+/// Returns the finding of the first process that has one, because its micro-batches come first.
 std::string first_of_all(std::string found) {
   const std::array<char, 1> here{!found.empty()};
   const std::vector<char> all = distributed::all_of(std::span<const char>(here));

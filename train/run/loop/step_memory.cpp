@@ -13,7 +13,7 @@
 namespace difftape::run {
 namespace {
 
-/// A batch of the size of the configuration whose tokens are all 0.
+/// Returns data with one batch of the configured size, whose tokens are all 0.
 std::unique_ptr<Dataset> zero_tokens(const DataConfig& data) {
   std::vector<std::int32_t> tokens(data.batch_size * (data.seq_len + 1));
   Batch batch{data.batch_size, data.seq_len, std::move(tokens)};
@@ -22,12 +22,13 @@ std::unique_ptr<Dataset> zero_tokens(const DataConfig& data) {
 
 /// The end of an op or pullback.
 struct End {
-  size_t blocks;  ///< that had been taken
+  size_t blocks;  ///< number of blocks allocated so far
   const char* op;
-  bool gradients;  ///< whether what it leaves behind is a gradient
+  bool gradients;  ///< the remaining blocks of the op are gradients
 };
 
-/// What block `number` holds at the peak, which it is alive at. `ends` are those of the step.
+/// Returns the field of `memory` for block `number`, which is live at the peak. `ends` are the ends
+/// of all ops of the step.
 Index& use_of(size_t number, const pool::DryRun::Block& block, const std::vector<End>& ends,
               StepMemory& memory) {
   const auto end = std::ranges::upper_bound(ends, number, {}, &End::blocks);
@@ -46,7 +47,7 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
     };
   };
   train_step(state, {.on_value = end_of(false), .on_gradient = end_of(true)});
-  // The first pullback is of the loss, which computes its gradients in forward.
+  // The first pullback belongs to the loss, which computes its gradients in forward.
   const char* const loss = std::ranges::find(ends, true, &End::gradients)->op;
   for (End& end : ends) end.gradients = end.gradients || end.op == loss;
 
@@ -79,15 +80,15 @@ StepMemory step_memory(const Config& config) {
     return memory_of(state, dry);
   } catch (const std::bad_alloc&) {
     throw ConfigError(
-        "a step of this model needs more memory than a process can address; lower the sizes of the "
-        "model, data.batch_size or data.seq_len");
+        "a training step of this model exceeds the address space of a process; lower the sizes of "
+        "the model, data.batch_size or data.seq_len");
   }
 }
 
 namespace {
 
-/// Less than a step takes, without a dry run of it, whose batch alone may be too large: the inputs
-/// of all blocks.
+/// Returns a lower bound for the memory of a step, the inputs of all blocks. It needs no dry run,
+/// whose batch may be too large itself.
 double least_bytes(const Config& config) {
   const double tokens =
       static_cast<double>(config.data.batch_size) * static_cast<double>(config.data.seq_len);
@@ -109,7 +110,7 @@ void require_memory(const Config& config, Index processes, std::optional<std::ui
   if (bytes <= static_cast<double>(*free)) return;
   const bool several = processes > 1;
   std::string text = fmt::format(
-      "{}{} {} {}{} of memory, and {} are free; lower ",
+      "{}{} {} {}{} of memory, but {} are free; lower ",
       config.run.name.empty() ? "" : config.run.name + ": ",
       several ? fmt::format("{} processes", processes) : "a training step",
       several ? "need" : "needs", least_bytes(config) > share ? "more than " : "",

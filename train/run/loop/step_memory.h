@@ -1,5 +1,5 @@
 #pragma once
-// The memory that a training step needs: the pool's peak in a dry run of the step itself.
+// Computes the memory of a training step as the peak of the memory pool in a dry run of the step.
 
 #include <cstdint>
 #include <optional>
@@ -8,27 +8,27 @@
 
 namespace difftape::run {
 
-/// Bytes, all of the same moment: when the step holds most. Tensors only, in the `real` of this
-/// program, with the threads it would use.
+/// Memory by use at the peak of a step, bytes. It counts tensors in the precision of this program,
+/// for its number of threads.
 struct StepMemory {
-  Index weights = 0;    ///< with the rotary table, and what the pool rounds all of them up by
-  Index gradients = 0;  ///< of the weights, with those of micro-batches that wait to be added
-  Index moments = 0;    ///< what the optimiser keeps: AdamW's two
+  Index weights = 0;    ///< includes the rotary table and the pool's rounding of all sizes
+  Index gradients = 0;  ///< includes partial sums over micro-batches
+  Index moments = 0;    ///< optimizer state
   Index activations = 0;
-  Index activation_gradients = 0;  ///< with those of the loss, the head's included
+  Index activation_gradients = 0;  ///< includes the gradients of the loss and the head
   Index scratch = 0;               ///< packed operands, attention scores, logits of a chunk
   Index total() const {
     return weights + gradients + moments + activations + activation_gradients + scratch;
   }
 };
 
-/// Of a step like all but the first, with every target scored; no data are read, and
-/// train.precision need not be possible on this machine. Takes no memory. Throws ConfigError as
-/// LanguageModel does, and if the step is larger than the addresses of a process.
+/// Returns the memory of a step after the first, with every target scored. It reads no data,
+/// allocates no tensors, and does not need a machine that supports train.precision. Throws
+/// ConfigError like LanguageModel, or if the step exceeds the address space of a process.
 StepMemory step_memory(const Config& config);
 
-/// Throws ConfigError, with what to change, if `distributed` that train like this at the same time
-/// need more memory than `free` bytes; nothing: it is not known.
+/// Throws ConfigError with a remedy if `processes` concurrent runs of this configuration need more
+/// than `free` bytes. Does nothing if `free` is unknown.
 void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free);
 
 }  // namespace difftape::run

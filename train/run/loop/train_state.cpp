@@ -163,7 +163,9 @@ void TrainState::restore(const fs::path& checkpoint) {
   require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), config, meta.step,
                     checkpoint);
   require_precision(checkpoint, meta.precision, "resume");
-  throw_if<DataError>(meta.step > config.train.steps, "checkpoint {} is of step {}; its run has {}",
+  throw_if<DataError>(meta.step > config.train.steps,
+                      "checkpoint {} has step {}, but its run has only {} steps; use another "
+                      "checkpoint of the run",
                       checkpoint.string(), meta.step, config.train.steps);
   saved.extra_state([&](const nlohmann::json& extra) {
     require_same_data(*data, extra.at("data"), checkpoint);
@@ -199,7 +201,7 @@ Index resume_step(const fs::path& dir) {
   const fs::path path = find_checkpoint(dir);
   if (const std::optional<Index> step = step_of_file(path)) return *step;
   throw DataError(
-      fmt::format("{}: a checkpoint of a run is named step-<number>.h5; let {} name one of these",
+      fmt::format("{}: must be named step-<number>.h5; write the name of such a file into {}",
                   path.string(), (dir / "checkpoints" / "latest").string()));
 }
 
@@ -214,7 +216,7 @@ void take_initial_weights(TrainState& state) {
 
 void restore_start(TrainState& state, const RunDir& run) {
   const auto &env = run.env, now = state.data->info();
-  nlohmann::json recorded = nlohmann::json::object();  // it has what is best achievable beside it
+  nlohmann::json recorded = nlohmann::json::object();  // without the best achievable loss
   for (const auto& [key, value] : now.items())
     if (env.at("data").contains(key)) recorded[key] = env.at("data").at(key);
   require_same_data(*state.data, recorded, run.dir / "env.json");
@@ -224,8 +226,8 @@ void restore_start(TrainState& state, const RunDir& run) {
   const std::string was = env.at("init_from").at("xxh3_128");
   if (origin->digest == was) return;
   throw DataError(fmt::format(
-      "{}: is another checkpoint than when {} began: its digest was {}, it is {}; bring the file "
-      "back, or start a new run with another --out",
+      "{}: changed since {} began: its digest was {}, but is {}; restore the file, or start a new "
+      "run with another --out",
       origin->checkpoint.string(), run.dir.string(), was, origin->digest));
 }
 
@@ -237,7 +239,7 @@ void restore(TrainState& state, const RunDir& run) {
     restore_start(state, run);
   }
   if (!fs::exists(run.metrics_file())) return;
-  // Every step logs its norm, so a checkpoint need not hold them.
+  // Checkpoints do not contain the norms, because every step logs its own.
   for (const auto& [step, norm] : read_metric(run.metrics_file(), metric("optim/grad_norm")))
     if (step >= 1 && step <= state.step) state.grad_norms[step - 1] = norm;
   truncate_metrics(run.metrics_file(), state.step);

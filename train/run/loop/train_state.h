@@ -1,6 +1,6 @@
 #pragma once
-// The state of a run while it trains: model, data, optimiser, spike detectors and guard; and how it
-// is restored from a run directory that is to be continued.
+// State of a run during training: model, data, optimizer, spike detectors and spike guard. Restores
+// it from a run directory.
 
 #include <filesystem>
 #include <memory>
@@ -24,28 +24,28 @@
 
 namespace difftape::run {
 
-/// A batch as the model takes it.
+/// A batch in the layout that `LanguageModel::loss` expects.
 struct ModelInput {
   std::vector<std::int32_t> tokens, targets;  // (B, T)
   DocumentOffsets starts;
 };
 
-/// The lowest loss of the validations so far.
+/// Lowest validation loss so far.
 struct BestValidation {
   Index step = 0;  ///< 0: none yet
   double loss = kInfinity;
 };
 
-/// The checkpoint that weights came from.
+/// Checkpoint that provided the initial weights.
 struct WeightsOrigin {
   std::filesystem::path checkpoint;
   Index step = 0;
-  std::string digest;  ///< of the file, as in its first line
+  std::string digest;  ///< digest in the first line of the file
 };
 
-/// Acts on a spike before the weights change (optim.on_spike). The rules are those of
-/// train/stats/spikes.h with their own numbers, whatever log.spike_rule says: how a run is judged
-/// does not change it.
+/// Reacts to a spike before the weights change (optim.on_spike). It uses the rules of
+/// train/stats/spikes.h with their default numbers, independent of log.spike_rule, so the
+/// definition of logged spikes does not affect training.
 class SpikeGuard {
  public:
   explicit SpikeGuard(OnSpike on_spike);
@@ -58,7 +58,7 @@ class SpikeGuard {
 
   /// Whether optim.on_spike is anything but none.
   bool active() const { return on_spike_ != OnSpike::none; }
-  /// For checkpoints.
+  /// Returns the state for a checkpoint.
   nlohmann::json state() const;
   void restore(const nlohmann::json& state);
 
@@ -68,72 +68,73 @@ class SpikeGuard {
 };
 
 struct TrainState {
-  /// Builds all of it at step 0, parameters drawn from run.seed. Throws what the data throws.
+  /// Builds the state at step 0 with parameters drawn from run.seed. Throws everything that
+  /// make_dataset throws.
   explicit TrainState(const Config& config);
-  /// The same on data from elsewhere.
+  /// Builds the state with the given data.
   TrainState(const Config& config, std::unique_ptr<Dataset> data);
 
-  /// Loss of one batch on a tape; `terms`, if given, is what it is made of; an observer, if given,
-  /// sees the layers.
+  /// Returns the loss of one batch on a tape. Fills `terms` with its parts and notifies `observer`
+  /// of the layers, unless null.
   Var loss(Tape& tape, const Batch& batch, LossTerms* terms = nullptr,
            Observer* observer = nullptr);
   /// Returns the observer of the layers in a training step, null if there is none.
   Observer* step_observer();
-  /// Of the first batches_to_validate() validation batches. `events` see the tapes.
+  /// Validates on the first batches_to_validate() batches. `events` receive the events of the
+  /// tapes.
   Validation validate(const Tape::Events& events = {});
-  /// Measures the model as it is (train/run/diagnostics); changes nothing.
+  /// Measures the model (train/run/diagnostics) without changing it.
   Diagnostics diagnose();
 
-  /// The metadata of a checkpoint written now, after `step` steps.
+  /// Returns the metadata of a checkpoint after `step` steps.
   CheckpointMeta meta(Index step) const;
   void save(const std::filesystem::path& directory) const;
-  /// Continues from a checkpoint. Throws ConfigError if its run cannot go on with this
-  /// configuration (train/run/loop/continuation.h), DataError if it is of the other precision or
-  /// the data changed.
+  /// Restores a checkpoint. Throws ConfigError if its run cannot continue with this configuration
+  /// (train/run/loop/continuation.h), and DataError if it has the other precision or other data.
   void restore(const std::filesystem::path& checkpoint);
-  /// The state of processes that train together becomes that of process 0. All must call it;
-  /// process 0 holds all of the optimizer's.
+  /// Copies the state of process 0 to all processes. All must call it while process 0 has the whole
+  /// optimizer state.
   void scatter();
 
   Config config;
-  FlushSubnormals flush_subnormals;  ///< as train.flush_subnormals says, as long as this lives
-  EngineScope engine;                ///< likewise as train.gemm says
+  FlushSubnormals flush_subnormals;  ///< applies train.flush_subnormals for this lifetime
+  EngineScope engine;                ///< applies train.gemm likewise
   Precision precision;
   std::unique_ptr<Dataset> data;
   LanguageModel model;
-  std::optional<QkClip> qk_clip;         ///< of model.attention.qk_clip_threshold
-  std::optional<LoadBalancer> balancer;  ///< of model.moe.router_bias_update_rate
+  std::optional<QkClip> qk_clip;         ///< with model.attention.qk_clip_threshold
+  std::optional<LoadBalancer> balancer;  ///< with model.moe.router_bias_update_rate
   Optimizer optimizer;
-  std::vector<TreeSum> gradient_sums;  ///< of each parameter, over this process's micro-batches
+  std::vector<TreeSum> gradient_sums;  ///< by parameter, over this process's micro-batches
   Schedule schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
   SpikeGuard guard;
-  /// Gradient norms of the steps done, before clipping; NaN where a resumed run knows none.
+  /// Gradient norms of all steps so far, before clipping; NaN if a resumed run did not log one.
   std::vector<double> grad_norms;
-  Index step = 0;                       ///< steps done
-  BestValidation best;                  ///< counted if train.keep_best says so
-  std::optional<WeightsOrigin> origin;  ///< of the weights at step 0, if they were taken
+  Index step = 0;                       ///< number of completed steps
+  BestValidation best;                  ///< updated with train.keep_best
+  std::optional<WeightsOrigin> origin;  ///< set if train.init_from gave the initial weights
 
  private:
-  /// What meta() has of a run that has done `at_step` steps.
+  /// Restores the extra state that meta() wrote after `at_step` steps.
   void restore_extra(Index at_step, const nlohmann::json& extra);
   ModelInput input_of(const Batch& batch) const;
 };
 
-/// The step of the checkpoint that a resume restores, by its name; 0 if there is none yet. Throws
-/// MissingInput if `latest` names a file that is not there, DataError if its name has no step.
+/// Returns the step of the checkpoint that a resume restores, from its name; 0 if there is none.
+/// Throws MissingInput if `latest` names a missing file, DataError if its name has no step.
 Index resume_step(const std::filesystem::path& dir);
 
-/// Gives a state at step 0 the weights that train.init_from names; nothing if it names none. Throws
-/// MissingInput, and what Checkpoint throws.
+/// Loads the weights of train.init_from, if any, into a state at step 0. Throws MissingInput, and
+/// everything that Checkpoint throws.
 void take_initial_weights(TrainState& state);
-/// The same for a run before its first step. Throws DataError too if its weights or its data are
-/// others than when it began.
+/// Loads the initial weights of a run before its first step. Also throws DataError if the weights or
+/// the data have changed since the run began.
 void restore_start(TrainState& state, const RunDir& run);
 
-/// Restores the state of a run: its latest checkpoint, or, before the first one, nothing but the
-/// configuration, from which the same steps follow again. Drops the metrics after it. Throws what
-/// reading them throws, and ConfigError if there is no checkpoint and the configuration is another.
+/// Restores a run from its latest checkpoint, or restarts it if there is none yet, and drops later
+/// metrics. Throws everything that reading them throws, and ConfigError if there is no checkpoint
+/// and the configuration differs.
 void restore(TrainState& state, const RunDir& run);
 
 }  // namespace difftape::run

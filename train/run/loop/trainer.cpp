@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Long enough for the best of some 500 windows; the first step waits so long.
+/// Duration of the peak measurement, about 500 samples; it delays the first step.
 constexpr double kPeakSeconds = 0.01;
 
 Tokenizer tokenizer_of_data(const TrainState& state) {
@@ -31,16 +31,15 @@ Tokenizer tokenizer_of_data(const TrainState& state) {
   const TokenizerFile file = state.data->tokenizer();
   throw_if<ConfigError>(
       !file.is_known(),
-      "log.sample_interval: samples are text, and the tokenizer of data.path is not known; train "
-      "on tokens that have theirs with them, as `difftape data prepare` writes it, or write 0");
+      "log.sample_interval: samples are text, but the tokenizer of data.path is unknown; prepare "
+      "the tokens with `difftape data prepare`, which stores it, or set 0");
   return tokenizer_of(file);
 }
 
-/// Texts that the model writes into the log, as log.sample_* say.
+/// Text samples for the log, configured by log.sample_*.
 class TextSamples {
  public:
-  /// Throws ConfigError if the tokenizer of the tokens is not known, or the prompt is empty or
-  /// longer than the context.
+  /// Throws ConfigError if the tokenizer is unknown, or the prompt is empty or too long.
   explicit TextSamples(const TrainState& state)
       : tokenizer_(tokenizer_of_data(state)),
         prompt_(tokenizer_.encode(state.config.log.sample_prompt)) {
@@ -51,7 +50,7 @@ class TextSamples {
     }
   }
 
-  /// Returns the prompt and what the model writes after it now: another text at every step.
+  /// Returns the prompt with generated text, which differs at every step.
   std::string write(TrainState& state) const {
     const Config& config = state.config;
     GenerateRequest request{.prompt = prompt_,
@@ -70,20 +69,20 @@ class TextSamples {
   std::vector<std::int32_t> prompt_;
 };
 
-/// What process 0 writes, and into which directory; elsewhere empty.
+/// Output of process 0; empty in the other processes.
 struct Records {
-  std::optional<TextSamples> samples;         ///< nothing without log.sample_interval
-  std::optional<system::DirectoryLock> lock;  ///< no other process trains there
-  std::unique_ptr<RunWriter> writer;          ///< null if a finished run is to stay as it is
+  std::optional<TextSamples> samples;         ///< set with log.sample_interval
+  std::optional<system::DirectoryLock> lock;  ///< excludes other processes from the directory
+  std::unique_ptr<RunWriter> writer;          ///< null if a finished run must not change
 };
 
-/// Whether and why a run ends before its last step.
+/// Reason why a run ends before its last step, if it does.
 struct RunEnd {
-  system::Exit exit = system::Exit::ok;  ///< ok: it goes on
+  system::Exit exit = system::Exit::ok;  ///< ok: the run continues
   std::optional<Step> diverged = {};
 };
 
-/// One step, with the validation, diagnostics, log and checkpoint that are due after it.
+/// Takes one step with the validation, diagnostics, log and checkpoint due after it.
 RunEnd step_and_log(TrainState& state, const Records& records, const system::StopRequest& stop) {
   const TrainConfig& config = state.config.train;
   Step step = take_logged_step(state);
@@ -130,7 +129,7 @@ system::Exit run_steps(TrainState& state, const Records& records, bool profile,
   return system::Exit::ok;
 }
 
-/// Makes or checks the directory; from then on no other process trains there.
+/// Creates or checks the run directory and locks it.
 system::DirectoryLock take_directory(const TrainRequest& request) {
   if (request.resume)
     require_run_dir(request.out);
@@ -139,19 +138,19 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
   return system::DirectoryLock(request.out);
 }
 
-/// Whether the run has ended as it is asked for, and wrote all it had to.
+/// Returns true if the run has finished with this configuration and all its files are written.
 bool has_finished(const TrainState& state, const RunDir& run) {
   return state.step == state.config.train.steps && run.status.state == RunState::finished &&
          differences(run.config, state.config).empty();
 }
 
-/// Restores the state of the run that goes on there. Nothing if there is nothing left to do.
+/// Restores the state of a resumed run. Returns nothing if no step is left to do.
 std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& request) {
   RunDir run = open_run(request.out);
   remove_temporary_files(request.out);
   restore(state, run);
   if (has_finished(state, run)) return std::nullopt;
-  settle_checkpoints(state, request.out);  // the process may have ended before it did
+  settle_checkpoints(state, request.out);  // an interrupted process may not have done so
   record_continuation(state, request, run);
   return run;
 }
@@ -159,40 +158,40 @@ std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& reques
 std::string division_note(const Json& data) {
   std::string note = fmt::format("{} files train", data.at("files").get<Index>());
   if (const auto held_out = data.find("val_files"); held_out != data.end()) {
-    note += fmt::format(", {} validate, {:.1f} % of whose bytes training has too",
+    note += fmt::format(", {} validate ({:.1f} % of their bytes also occur in training)",
                         held_out->get<Index>(), 100 * data.at("val_overlap").get<double>());
   }
-  return note + fmt::format("; {} near-duplicates are left out ({:.1f} MB)",
+  return note + fmt::format("; {} near-duplicates ({:.1f} MB) are dropped",
                             data.at("dropped_files").get<Index>(),
                             1e-6 * data.at("dropped_bytes").get<double>());
 }
 
-/// Shows what is worth knowing before the first step.
+/// Prints information about the run before the first step.
 void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& request,
                 const RunDir& run) {
   if (request.resume)
-    writer.note(fmt::format("continues after step {} of {}", state.step, state.config.train.steps));
+    writer.note(fmt::format("resuming after step {} of {}", state.step, state.config.train.steps));
   if (!request.note.empty()) writer.note(request.note);
   if (const std::optional<BestAchievable> best = state.data->best()) {
     writer.note(fmt::format("best achievable: loss {:.4f}, accuracy {:.1f} %", best->loss,
                             100 * best->accuracy));
   }
   if (const auto& from = state.origin; from && !request.resume) {
-    writer.note(fmt::format("begins with the weights of {}, after step {}",
-                            from->checkpoint.string(), from->step));
+    writer.note(fmt::format("starting with the weights of {}, step {}", from->checkpoint.string(),
+                            from->step));
   }
-  const Json data = run.env.value("data", Json::object());  // counted when it began
+  const Json data = run.env.value("data", Json::object());  // as the run began
   if (data.contains("dropped_files")) writer.note(division_note(data));
   if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     writer.note(
-        fmt::format("bigram entropy of the data: {:.4f} nats; a loss above it is no "
-                    "better than a table of pairs",
+        fmt::format("bigram entropy of the data: {:.4f} nats; a model with a higher loss has "
+                    "learned less than a table of token pairs",
                     entropy->get<double>()));
   }
 }
 
-/// Opens the run directory for a new run, or for one that goes on. Initial weights or a prompt that
-/// cannot be used leave no directory.
+/// Opens the run directory of a new or resumed run. Unusable initial weights or an unusable prompt
+/// leave no directory behind.
 Records open_records(TrainState& state, const TrainRequest& request) {
   Records records;
   if (!request.resume) take_initial_weights(state);
@@ -209,7 +208,7 @@ Records open_records(TrainState& state, const TrainRequest& request) {
   return records;
 }
 
-/// Says that all steps are done, of which none were left if they were `done` before.
+/// Reports that the run is finished; `done` if it was so before.
 void end_finished(const TrainState& state, const TrainRequest& request, RunWriter* writer,
                   bool done) {
   const std::string dir = request.out.string();
@@ -235,7 +234,7 @@ bool has_run_to_resume(const std::filesystem::path& dir) {
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {
-  const system::StopRequest stop;  // from here on a signal loses no step
+  const system::StopRequest stop;  // from here on, a signal ends the run after a checkpoint
   require_shares(config, distributed::count());
   require_memory(config, distributed::on_this_machine(), system::free_memory());
   TrainState state(config);

@@ -73,7 +73,7 @@ TEST_F(TokenizedText, is_generated_by_a_run_that_was_moved) {
   EXPECT_EQ(line.at("tokens").size(), 6U);
   EXPECT_EQ("value 12 of" + line.at("text").get<std::string>() + "\n", text.out);
   EXPECT_THAT(test::error(65, generate("elsewhere", {"--prompt", "caf\xe9"})),
-              HasSubstr("--prompt: is not UTF-8 at byte 3, which my.model needs"));
+              HasSubstr("--prompt: is not valid UTF-8 at byte 3, but my.model needs UTF-8"));
 }
 
 TEST_F(TokenizedText, reports_a_missing_or_changed_tokenizer) {

@@ -109,18 +109,18 @@ TEST_F(Exported, nothing_is_overwritten) {
   const auto refused = [&](const std::string& format, const std::string& out) {
     return error(74, {"export", "run", "--format", format, "--out", out});
   };
-  EXPECT_THAT(refused("hf", "run"), HasSubstr("run exists; nothing is overwritten"));
-  EXPECT_THAT(refused("hf", "text.txt"), HasSubstr("text.txt exists"));
+  EXPECT_THAT(refused("hf", "run"), HasSubstr("run already exists and is not overwritten"));
+  EXPECT_THAT(refused("hf", "text.txt"), HasSubstr("text.txt already exists"));
   EXPECT_THAT(refused("safetensors", "text.txt"),
-              HasSubstr("text.txt exists; nothing is overwritten"));
+              HasSubstr("text.txt already exists and is not overwritten"));
   EXPECT_THAT(refused("hf", "gone/hf"), HasSubstr("cannot write gone/hf: No such file"));
   EXPECT_THAT(refused("safetensors", "gone/m"), HasSubstr("cannot write gone/m: No such file"));
   output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
-  EXPECT_THAT(refused("safetensors", "m.safetensors"), HasSubstr("m.safetensors exists"));
+  EXPECT_THAT(refused("safetensors", "m.safetensors"), HasSubstr("m.safetensors already exists"));
   const std::string checkpoint = "run/checkpoints/step-00000012.h5";
   const std::string before = contents(project / checkpoint);
   EXPECT_THAT(error(74, {"import", "m.safetensors", "--out", checkpoint}),
-              HasSubstr("step-00000012.h5 exists; nothing is overwritten"));
+              HasSubstr("step-00000012.h5 already exists and is not overwritten"));
   EXPECT_EQ(contents(project / checkpoint), before);
 }
 

@@ -211,11 +211,11 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   const Outcome mine =
       project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "mine.h5"});
   EXPECT_EQ(mine.exit, 74);
-  EXPECT_THAT(mine.err, HasSubstr("mine.h5 exists and is not an output of dump-grads"));
+  EXPECT_THAT(mine.err, HasSubstr("mine.h5 already exists and is not an output of dump-grads"));
   EXPECT_EQ(contents(project / "mine.h5"), tokens);
   EXPECT_EQ(test::error(74, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
                                               "--out", "gone/grads.h5"})),
-            "difftape: cannot write gone/grads.h5: gone is not a directory\n");
+            "difftape: cannot write gone/grads.h5: gone is not an existing directory\n");
 }
 
 }  // namespace

@@ -193,14 +193,16 @@ TEST_F(Inference, generate_reports_errors) {
               HasSubstr("--prompt and --prompts exclude each other"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}),
               HasSubstr("--stop: expected a string, got an empty one"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}), HasSubstr("--temperature: need"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("and finite"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}),
+              HasSubstr("--temperature: must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("finite and"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "1e20"}),
               HasSubstr("--max-tokens: expected an integer, got '1e20'"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: need"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: need"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: need"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "0"}), HasSubstr("--max-tokens: need"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "0"}),
+              HasSubstr("--max-tokens: must be"));
 }
 
 }  // namespace

@@ -71,7 +71,9 @@ TEST(Gradcheck, prints_the_same_except_times_for_any_number_of_threads) {
 TEST(Gradcheck, a_filter_that_matches_nothing_or_is_invalid_is_a_usage_error) {
   const Outcome nothing = test::run({"gradcheck", "--filter", "sofmax"});
   EXPECT_EQ(nothing.exit, 64);
-  EXPECT_EQ(nothing.err, "difftape: --filter: no case matches 'sofmax'\n");
+  EXPECT_EQ(nothing.err,
+            "difftape: --filter: no case matches 'sofmax'; run gradcheck without --filter to list "
+            "the groups\n");
   EXPECT_EQ(nothing.out, "");
   EXPECT_THAT(test::error(64, test::run({"gradcheck", "--filter", "("})),
               HasSubstr("difftape: --filter: '(' is not a valid regular expression: "));

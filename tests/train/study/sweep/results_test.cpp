@@ -148,10 +148,11 @@ TEST_F(Results, from_another_configuration_or_other_data_stop_the_sweep) {
     EXPECT_FALSE(fs::exists(project / "b/index.csv"));
     return outcome.err;
   };
-  EXPECT_EQ(refused({"--set", "optim.weight_decay=0.5", "--set", "train.steps=61"}, 78),
-            "s.yaml:7:12: error: sweep.results: results/a/index.csv has softmax-lr1e-02 of seed 1 "
-            "with another configuration: optim.weight_decay is 0.1 there, not 0.5; train.steps is "
-            "60 there, not 61; remove sweep.results, or use that configuration in the sweep\n");
+  EXPECT_EQ(
+      refused({"--set", "optim.weight_decay=0.5", "--set", "train.steps=61"}, 78),
+      "s.yaml:7:12: error: sweep.results: results/a/index.csv contains softmax-lr1e-02 of seed 1 "
+      "with another configuration: optim.weight_decay is 0.1 there, not 0.5; train.steps is "
+      "60 there, not 61; remove sweep.results, or use that configuration in the sweep\n");
   const auto digests = column("results/a/index.csv", "config");
   std::string index = contents(project / "results/a/index.csv");
   put(project / "results/a/index.csv", index.replace(index.find(digests[0]), 2, "zz"));

@@ -205,9 +205,10 @@ void DisturbedRun::resume() {
   const Outcome again = test::run(command(), with);
   ASSERT_EQ(again.exit, 0) << again.err;
   if (committed > 0) {
-    EXPECT_THAT(again.out, testing::AnyOf(testing::ContainsRegex(fmt::format(
-                                              "continues after step [{}-9]", committed)),
-                                          testing::HasSubstr("is finished: nothing to do")))
+    EXPECT_THAT(
+        again.out,
+        testing::AnyOf(testing::ContainsRegex(fmt::format("resuming after step [{}-9]", committed)),
+                       testing::HasSubstr("is finished: nothing to do")))
         << "the checkpoint of step " << committed << " was committed";
   }
   EXPECT_EQ(lasting_files(run()), whole_);

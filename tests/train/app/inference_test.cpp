@@ -113,7 +113,7 @@ TEST_F(Inference, eval_detects_whether_the_data_changed) {
 TEST_F(Inference, eval_reports_errors) {
   EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}),
               HasSubstr("--batches: expected an integer of at least 1"));
-  EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("no checkpoint at gone.h5"));
+  EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("gone.h5: no checkpoint found"));
   EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
               AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
   EXPECT_THAT(error(64, {"eval", "run", "--set", "model.d_ff=8"}),

@@ -71,24 +71,23 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_is_an_error_and_chang
 
   const std::string name = "run/checkpoints/step-00000012.h5";
   put(checkpoint, bytes.substr(0, bytes.size() / 2));
-  EXPECT_THAT(resume(65), HasSubstr("difftape: checkpoint " + name + " is cut off: "));
+  EXPECT_THAT(resume(65), HasSubstr("difftape: checkpoint " + name + " is truncated: "));
   bytes[bytes.size() / 2] ^= 1;
   put(checkpoint, bytes);
   EXPECT_THAT(resume(65), HasSubstr("difftape: checkpoint " + name + " is damaged: "));
   put(checkpoint, "hello");
-  EXPECT_THAT(resume(65), HasSubstr(name + " is not a difftape checkpoint"));
+  EXPECT_THAT(resume(65), HasSubstr(name + ": is not a difftape checkpoint"));
   fs::remove(checkpoint);
   EXPECT_EQ(resume(66),
-            "difftape: run/checkpoints/latest names 'step-00000012.h5', which is not "
-            "beside it\n");
+            "difftape: run/checkpoints/latest: names 'step-00000012.h5', but its directory has no "
+            "such file; write the name of a checkpoint into it\n");
   fs::remove(project / "run/checkpoints/latest");
   const std::string other =
       test::error(78, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume", "--set",
                                         "optim.lr=0.5"}));
-  EXPECT_EQ(
-      other,
-      "run: was made with another configuration: optim.lr is 0.01, not 0.5; resume with the run's "
-      "own config.yaml, or start a new run with another --out\n");
+  EXPECT_EQ(other,
+            "run: has another configuration: optim.lr is 0.01, not 0.5; resume with the run's own "
+            "config.yaml, or start a new run with another --out\n");
 }
 
 TEST_F(BadData, a_report_needs_run_directories) {
@@ -108,7 +107,7 @@ TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_a_clear_error) {
   const std::string huge = "model: {vocab_size: 1048576, d_model: 1024}\n";
   put(project / "huge.yaml", "base: tiny.yaml\n" + huge);
   put(project / "s.yaml", "base: tiny.yaml\nsweep.arms:\n  huge:\n    " + huge + "  tiny: {}\n");
-  const std::string what = "needs more memory than a process can address";
+  const std::string what = "exceeds the address space of a process";
   for (const char* command : {"train", "sweep"}) {  // before anything is made
     const std::string file = command == std::string("train") ? "huge.yaml" : "s.yaml";
     EXPECT_THAT(

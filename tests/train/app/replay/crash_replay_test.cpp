@@ -146,8 +146,8 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
   EXPECT_EQ(error("gone.h5", 66),
             "difftape: cannot read checkpoint gone.h5: No such file or directory\n");
   EXPECT_EQ(error("run/checkpoints/step-00000001.h5", 65),
-            "difftape: run/checkpoints/step-00000001.h5 is a checkpoint without a step to repeat; "
-            "give a run directory, or the file in the folder diverged/ of a run that diverged\n");
+            "difftape: run/checkpoints/step-00000001.h5: is a checkpoint, but must be a crash "
+            "dump; give a run directory, or a file in the folder diverged/ of a diverged run\n");
   std::string damaged = contents(project / kDump);
   damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
   test::put(project / "damaged.h5", damaged);

@@ -200,7 +200,7 @@ TEST_F(Spike, that_cannot_be_replayed_is_reported) {
   damaged.resize(damaged.size() / 2);
   test::put(project / checkpoint, damaged);
   EXPECT_THAT(error({"run", "--step", "30"}, 65),
-              HasSubstr("checkpoint run/checkpoints/step-00000020.h5 is cut off"));
+              HasSubstr("checkpoint run/checkpoints/step-00000020.h5 is truncated"));
   const std::string yaml = contents(project / "run/config.yaml");
   test::put(project / "run/config.yaml", yaml + "optim.lr: 0.02\n");
   EXPECT_THAT(error({"run"}, 78), HasSubstr("optim.lr"));
@@ -208,7 +208,7 @@ TEST_F(Spike, that_cannot_be_replayed_is_reported) {
   other.optim.lr = 0.02;
   test::put(project / "run/config.yaml", to_yaml(other));
   EXPECT_THAT(error({"run", "--step", "70"}, 78),
-              HasSubstr("was made with another configuration: optim.lr is 0.01, not 0.02"));
+              HasSubstr("has another configuration: optim.lr is 0.01, not 0.02"));
   test::put(project / "run/config.yaml", yaml);
   test::put(project / "run/metrics.jsonl", "");
   EXPECT_EQ(error({"run"}, 65),

@@ -125,13 +125,14 @@ TEST(Checkpoint, a_file_is_named_by_its_step_which_is_read_from_the_name) {
 TEST(Checkpoint, a_missing_one_is_named) {
   const ScratchDir dir;
   EXPECT_THAT([&] { find_checkpoint(dir / "none"); },
-              ThrowsMessage<MissingInput>("no checkpoint at " + (dir / "none").string() +
-                                          ": need a .h5 file, or a run directory with "
-                                          "checkpoints/latest"));
+              ThrowsMessage<MissingInput>((dir / "none").string() +
+                                          ": no checkpoint found; give a .h5 file, or a run "
+                                          "directory with checkpoints/latest"));
   put(dir / "latest", "step-00000009.h5\n");
   EXPECT_THAT([&] { find_checkpoint(dir.path()); },
               ThrowsMessage<MissingInput>((dir / "latest").string() +
-                                          " names 'step-00000009.h5', which is not beside it"));
+                                          ": names 'step-00000009.h5', but its directory has no "
+                                          "such file; write the name of a checkpoint into it"));
   EXPECT_THAT([&] { Checkpoint{dir / "none.h5"}; },
               ThrowsMessage<MissingInput>("cannot read checkpoint " + (dir / "none.h5").string() +
                                           ": No such file or directory"));
@@ -158,7 +159,7 @@ TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
       [&] { Checkpoint{path}; },
       ThrowsMessage<DataError>(
           AllOf(HasSubstr("is damaged: its " + std::to_string(sound.size() - kChecksumHeaderSize) +
-                          " bytes of digest "),
+                          " bytes with digest "),
                 HasSubstr(" do not match its first line; use another checkpoint"))));
 }
 
@@ -170,11 +171,11 @@ TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
   put(path, sound.substr(0, 1000));
   EXPECT_THAT([&] { Checkpoint{path}; },
               ThrowsMessage<DataError>(
-                  HasSubstr("is cut off: 1000 bytes are there, " + std::to_string(sound.size()) +
+                  HasSubstr("is truncated: it has 1000 bytes, but " + std::to_string(sound.size()) +
                             " were written; use another checkpoint of the run")));
   put(path, sound.substr(0, 30));
   EXPECT_THAT([&] { Checkpoint{path}; },
-              ThrowsMessage<DataError>(HasSubstr("30 bytes are there, more were written")));
+              ThrowsMessage<DataError>(HasSubstr("it has 30 bytes, but more were written")));
   put(path, sound + "x");
   EXPECT_THAT([&] { Checkpoint{path}; }, ThrowsMessage<DataError>(HasSubstr("damaged")));
 }
@@ -204,10 +205,11 @@ TEST(Checkpoint, a_foreign_file_is_refused) {
   put(dir / "text.h5", "hello");
   h5::File::create(dir / "other.h5").save();
   for (const char* name : {"text.h5", "other.h5"}) {
-    EXPECT_THAT([&] { Checkpoint{dir / name}; },
-                ThrowsMessage<DataError>((dir / name).string() +
-                                         " is not a difftape checkpoint: it does not begin with "
-                                         "'difftape-checkpoint'"));
+    EXPECT_THAT(
+        [&] { Checkpoint{dir / name}; },
+        ThrowsMessage<DataError>((dir / name).string() +
+                                 ": is not a difftape checkpoint, which begins with "
+                                 "'difftape-checkpoint'; give a .h5 file of `difftape train`"));
   }
 }
 
@@ -216,9 +218,11 @@ TEST(Checkpoint, a_later_format_version_is_refused) {
   h5::File file = h5::File::create(dir / "new.h5", kChecksumHeaderSize);
   file.set_attribute("/", "format_version", 2);
   file.save(write_checksum_header);
-  EXPECT_THAT([&] { Checkpoint{dir / "new.h5"}; },
-              ThrowsMessage<DataError>("checkpoint " + (dir / "new.h5").string() +
-                                       " has format version 2; this difftape reads 1"));
+  EXPECT_THAT(
+      [&] { Checkpoint{dir / "new.h5"}; },
+      ThrowsMessage<DataError>(
+          "checkpoint " + (dir / "new.h5").string() +
+          " has format version 2, but this difftape reads 1; use the version that wrote it"));
 }
 
 TEST(Checkpoint, a_model_of_another_shape_is_refused_and_stays_unchanged) {
@@ -263,9 +267,9 @@ TEST(Checkpoint, without_moments_can_be_evaluated_but_not_continued) {
   EXPECT_EQ(loaded.state()[0], saved.state()[0]);
   EXPECT_THAT([&] { Checkpoint(path).load(loaded.set, loaded.optimizer.get()); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
-                                       " cannot continue training: it has no "
-                                       "/optim/model.layers.0.self_attn.q_proj.weight/m (3, 5); it "
-                                       "can be evaluated only"));
+                                       " cannot continue training, because it has no "
+                                       "/optim/model.layers.0.self_attn.q_proj.weight/m (3, 5); "
+                                       "use it with train.init_from or difftape eval"));
 }
 
 TEST(Checkpoint, a_directory_that_cannot_be_made_is_an_output_error) {

@@ -164,7 +164,7 @@ TEST_F(SweepAxes, keys_that_are_unknown_or_cannot_be_swept_are_errors) {
             "s.yaml:3:3: error: unknown section 'sweep.gird'; did you mean 'sweep.grid'?");
 }
 
-TEST_F(SweepAxes, lists_that_are_none_or_empty_or_repeat_themselves_are_errors) {
+TEST_F(SweepAxes, missing_empty_and_repeating_lists_are_errors) {
   EXPECT_EQ(
       error_of("grid: {model.d_ff: 64, train.steps: [], optim.eps: [1e-8, 0.00000001]}"),
       "s.yaml:3:22: error: sweep.grid: model.d_ff needs a list of values, got '64'\n"

@@ -147,7 +147,7 @@ TEST_F(SweepFile, rules_between_keys_hold_for_every_arm) {
             "baseline for every kind");
 }
 
-TEST_F(SweepFile, names_folders_and_seeds_of_runs_come_from_the_sweep_alone) {
+TEST_F(SweepFile, only_the_sweep_sets_names_folders_and_seeds_of_runs) {
   EXPECT_EQ(
       sweep_error("run: {name: x, out: y}\nsweep: {seeds: [1], arms: {a: {run.seed: 3, "
                   "sweep.seeds: [1]}}}\n",

@@ -83,9 +83,8 @@ TEST_F(TogetherEnds, after_the_same_step_whichever_process_is_asked_to) {
 TEST_F(TogetherEnds, where_the_processes_cannot_share_the_micro_batches) {
   expect_one_error(
       together(3, {"train", "tiny.yaml"}), 78,
-      "3 processes cannot share a step of train.gradient_accumulation_steps: 2 (1 or 2 can); "
-      "start another number of processes, or change data.batch_size: 2 sequences "
-      "cannot be split into 3 equal parts");
+      "3 processes cannot divide train.gradient_accumulation_steps: 2 (1 or 2 can); start another "
+      "number of processes, or change data.batch_size: 2 sequences cannot be divided by 3");
   expect_one_error(
       together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
       "(1 or 2 can); start another number of processes, or set "

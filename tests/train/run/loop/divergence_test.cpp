@@ -38,7 +38,7 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
                           "first op: " +
                           status.diverged->op + "\n"));
     EXPECT_THAT(project.console.str(),
-                testing::EndsWith("repeat it with: difftape replay " +
+                testing::EndsWith("repeat the step with: difftape replay " +
                                   (project / "run/diverged/step-00000002.h5").string() + "\n"));
   }
 }
@@ -149,7 +149,7 @@ TEST(Divergence, that_cannot_be_dumped_is_still_the_result) {
   const auto outcome =
       project.difftape({"train", "tiny.yaml", "--out", "run"}, {.largest_file = dump - 1});
   EXPECT_EQ(outcome.exit, 86) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("the step was not kept: cannot write"));
+  EXPECT_THAT(outcome.out, HasSubstr("no crash dump was written: cannot write"));
   EXPECT_EQ(read_status(project / "run").state, RunState::diverged);
 }
 

@@ -103,7 +103,7 @@ TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
     process.signal(SIGTERM);
     ASSERT_EQ(process.wait().exit, 143);
   }
-  EXPECT_THAT(test::output(project.difftape(command)), HasSubstr("continues after step "));
+  EXPECT_THAT(test::output(project.difftape(command)), HasSubstr("resuming after step "));
   const std::string third = test::output(project.difftape(command));
   const std::string nothing = "run is finished: nothing to do; --set train.steps=N trains longer\n";
   EXPECT_THAT(third, testing::EndsWith(nothing));
@@ -295,10 +295,9 @@ class ResumeWithAnother : public testing::Test {
 };
 
 TEST_F(ResumeWithAnother, configuration_is_refused) {
-  EXPECT_EQ(
-      error(78, {"--set", "optim.lr=0.5"}),
-      "run/checkpoints/step-00000012.h5: was made with another configuration: optim.lr is 0.01, "
-      "not 0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
+  EXPECT_EQ(error(78, {"--set", "optim.lr=0.5"}),
+            "run/checkpoints/step-00000012.h5: has another configuration: optim.lr is 0.01, not "
+            "0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
 }
 
 TEST_F(ResumeWithAnother, precision_is_refused) {

@@ -150,7 +150,7 @@ TEST(StepMemory, beyond_what_a_process_can_address_is_an_error) {
   Config config = config_of({}, {64, 2, 64, 256});
   config.model.vocab_size = Index{1} << 42;
   EXPECT_THAT([&] { step_memory(config); }, testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
-                                                "more memory than a process can address")));
+                                                "exceeds the address space of a process")));
   EXPECT_FALSE(pool::dry());
 }
 
@@ -170,7 +170,7 @@ TEST(RequireMemory, says_what_is_needed_what_is_free_and_what_to_change) {
   };
   EXPECT_THAT(error(1, needed - 1),
               testing::AllOf(testing::StartsWith("tiny: a training step needs "),
-                             testing::HasSubstr(" of memory, and "),
+                             testing::HasSubstr(" of memory, but "),
                              testing::HasSubstr("are free; lower data.batch_size"),
                              testing::HasSubstr("set train.activation_checkpointing to blocks")));
   EXPECT_THAT(error(3, 3 * needed - 1), testing::HasSubstr("3 processes need "));
@@ -193,7 +193,7 @@ TEST(RequireMemory, is_asked_before_a_run_or_a_sweep_takes_any) {
                      {"--set", "data.batch_size=1048576", "--set", "model.d_model=2048"});
     const auto outcome = tiny.difftape(arguments);
     EXPECT_EQ(outcome.exit, 78);
-    EXPECT_THAT(outcome.err, testing::HasSubstr(" of memory, and "));
+    EXPECT_THAT(outcome.err, testing::HasSubstr(" of memory, but "));
     EXPECT_FALSE(std::filesystem::exists(tiny / "out/metrics.jsonl"));
   }
 }

@@ -254,7 +254,7 @@ TEST(TextSamples, of_tokens_whose_text_nobody_knows_are_refused_before_anything_
     std::filesystem::remove(project / beside);
   EXPECT_THAT([&] { project.train("run"); },
               testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
-                  "log.sample_interval: samples are text, and the tokenizer of")));
+                  "log.sample_interval: samples are text, but the tokenizer of")));
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 

@@ -128,7 +128,7 @@ TEST_F(Slurm, a_preempted_run_saves_its_state_and_resumes) {
   slurm("scontrol", {"requeue", array.substr(0, array.size() - 1) + "_0"});
   EXPECT_TRUE(becomes_true([&] { return queue_is_empty() && both_runs_are_complete(); }))
       << state_of_cluster();
-  EXPECT_NE(contents(project / "out/softmax/stdout.log").find("continues after step"),
+  EXPECT_NE(contents(project / "out/softmax/stdout.log").find("resuming after step"),
             std::string::npos);
   expect_the_bits_of_one_machine();
 }
@@ -142,7 +142,7 @@ TEST_F(Slurm, a_failed_node_loses_nothing) {
       << state_of_cluster();
   const std::string logs =
       contents(project / "out/softmax/stdout.log") + contents(project / "out/diff_v2/stdout.log");
-  EXPECT_NE(logs.find("continues after step"), std::string::npos);
+  EXPECT_NE(logs.find("resuming after step"), std::string::npos);
   expect_the_bits_of_one_machine();
 }
 

@@ -104,8 +104,8 @@ run::Config learning_by_heart(run::Config config, Index steps) {
   return config;
 }
 
-/// Trains on the first sequence until the loss is below kLearned, which every correct model reaches.
-/// Returns the result in one line, and true if the loss was reached.
+/// Trains on the first sequence until the loss is below kLearned, which every correct model
+/// reaches. Returns the result in one line, and true if the loss was reached.
 std::pair<std::string, bool> overfit(const run::Config& config) {
   const Index steps = config.train.steps;
   const auto data = make_dataset(config.data, config.model, config.run.seed);
@@ -139,8 +139,7 @@ system::Exit overfit_as_told(const TrainArguments& a) {
   throw_if<UsageError>(
       !a.out.empty() || !a.resume.empty() || a.inits_from || !a.fork_from.empty() || a.profile,
       "--overfit writes no run and allows no other option than --set; remove the others");
-  throw_if<UsageError>(a.overfit_steps < 1,
-                       "--overfit: the number of steps must be at least 1");
+  throw_if<UsageError>(a.overfit_steps < 1, "--overfit: the number of steps must be at least 1");
   const run::Config config = run::load_config(a.config, a.overrides).config;
   const auto [found, learned] = overfit(learning_by_heart(config, a.overfit_steps));
   fmt::print("{}\n", found);

@@ -140,9 +140,9 @@ TEST_F(Grads, tokens_out_of_range_are_named) {
       error(65),
       "difftape: /tokens[1, 1] is 256, but must be 0 to 255, because model.vocab_size is 256\n");
   batch({1, 4}, {1, 2, 3, 999});
-  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 3] is 999; ")) << "the last is only a target";
+  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 3] is 999, but")) << "the last is only a target";
   batch({1, 4}, {-1, 2, 3, 4});
-  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 0] is -1; "));
+  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 0] is -1, but"));
 }
 
 TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
@@ -154,7 +154,7 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
   stored(std::vector<std::int64_t>{1, 5'000'000'000, 2});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 1] is 5000000000, but must fit into 32 bits"));
   stored(std::vector<std::int64_t>{1, 2, std::numeric_limits<std::int64_t>::max()});
-  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more; "));
+  EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more, but"));
   stored(std::vector<float>{1, 1.5F, 2});
   EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens holds no integers"));
 }
@@ -165,7 +165,7 @@ TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
             "difftape: tokens.h5: /tokens has shape (4), but must be (B, T + 1) with B and T at "
             "least 1\n");
   batch({4, 1}, {1, 2, 3, 4});
-  EXPECT_THAT(error(65), HasSubstr("/tokens is (4, 1); need (B, T + 1)"));
+  EXPECT_THAT(error(65), HasSubstr("/tokens has shape (4, 1), but must be (B, T + 1)"));
   batch({1, 18}, std::vector<std::int32_t>(18, 1));
   EXPECT_EQ(error(65),
             "difftape: /tokens has 18 tokens per row, but must have at most model.max_seq_len + 1, "

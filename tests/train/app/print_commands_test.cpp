@@ -134,7 +134,7 @@ TEST(Init, writes_a_default_configuration_that_trains_for_every_kind) {
   const TinyProject project;
   for (const std::string& kind : attention_kinds()) {
     EXPECT_EQ(test::output(project.difftape({"init", kind})),
-              kind + ".yaml; edit it, then run: difftape train " + kind + ".yaml\n");
+              "wrote " + kind + ".yaml; edit it, then run: difftape train " + kind + ".yaml\n");
     const run::Config written = run::load_config(project / (kind + ".yaml")).config;
     run::Config expected;
     expected.run.name = kind;

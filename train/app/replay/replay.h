@@ -81,7 +81,7 @@ struct SpikeReplay {
   std::string origin;   ///< where retraining started
   Index retrained = 0;  ///< steps retrained with the logged loss and gradient norm
   std::optional<run::DifferentMetric> mismatch;  ///< if set, the replay stopped there
-  std::vector<ReplayTrial> trials;  ///< the step itself first, then by state and batch
+  std::vector<ReplayTrial> trials;               ///< the step itself first, then by state and batch
   /// Number of trials, and of spikes among them in a quantity that spikes at the step: other
   /// batches on its state, and its batch on earlier states. Later states have seen the batch.
   Index other_batches = 0, other_batches_spike = 0;

@@ -195,7 +195,7 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
 void check_yoco(const ModelConfig& model, Conflicts& conflicts) {
   if (model.yoco_self_layers == 0) return;
   conflicts.add_if(
-      model.yoco_self_layers >= model.num_layers, {"num_layers"},
+      model.yoco_self_layers >= model.num_layers, {},
       "{} layers of the self-decoder leave none of num_layers {} to the cross-decoder; "
       "write fewer, such as half of num_layers, or 0 for an ordinary decoder",
       model.yoco_self_layers, model.num_layers);

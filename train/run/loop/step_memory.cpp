@@ -22,8 +22,7 @@ std::unique_ptr<Dataset> zero_tokens(const DataConfig& data) {
 
 /// The end of an op or pullback.
 struct End {
-  size_t blocks;  ///< number of blocks allocated so far
-  const char* op;
+  size_t blocks;   ///< number of blocks allocated so far
   bool gradients;  ///< the remaining blocks of the op are gradients
 };
 
@@ -41,15 +40,12 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
   const auto held = static_cast<Index>(pool::stats().bytes_in_use);
   const size_t first = dry.blocks().size();
   std::vector<End> ends;
-  const auto end_of = [&](bool gradients) {
-    return [&, gradients](const char* op, auto&&...) {
-      ends.push_back({dry.blocks().size(), op, gradients});
-    };
-  };
-  train_step(state, {.on_value = end_of(false), .on_gradient = end_of(true)});
-  // The first pullback belongs to the loss, which computes its gradients in forward.
-  const char* const loss = std::ranges::find(ends, true, &End::gradients)->op;
-  for (End& end : ends) end.gradients = end.gradients || end.op == loss;
+  const auto end_of = [&](bool gradients) { ends.push_back({dry.blocks().size(), gradients}); };
+  train_step(state, {.on_value =
+                         [&](std::string_view op, std::string_view, const Tensor&) {
+                           end_of(op == "cross_entropy");  // it computes its gradients in forward
+                         },
+                     .on_gradient = [&](auto&&...) { end_of(true); }});
 
   StepMemory memory;
   const Index sets = 1 + state.gradient_sums.front().kept();

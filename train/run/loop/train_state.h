@@ -128,8 +128,8 @@ Index resume_step(const std::filesystem::path& dir);
 /// Loads the weights of train.init_from, if any, into a state at step 0. Throws MissingInput, and
 /// everything that Checkpoint throws.
 void take_initial_weights(TrainState& state);
-/// Loads the initial weights of a run before its first step. Also throws DataError if the weights or
-/// the data have changed since the run began.
+/// Loads the initial weights of a run before its first step. Also throws DataError if the weights
+/// or the data have changed since the run began.
 void restore_start(TrainState& state, const RunDir& run);
 
 /// Restores a run from its latest checkpoint, or restarts it if there is none yet, and drops later

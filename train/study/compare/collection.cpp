@@ -58,8 +58,8 @@ std::vector<fs::path> runs_below(const fs::path& dir) {
 void note_state(const RunRecord& run, std::vector<std::string>& notes) {
   const std::string metrics = system::read_text(run.metrics_file());
   if (!metrics.empty() && metrics.back() != '\n') {
-    notes.push_back(fmt::format("{}: the last line is incomplete and is ignored",
-                                run.metrics_file().string()));
+    notes.push_back(
+        fmt::format("{}: the last line is incomplete and is ignored", run.metrics_file().string()));
   }
   if (!run.complete()) {
     const std::string at = fmt::format("after step {} of {}", run.status.step, run.status.steps);

@@ -175,7 +175,7 @@ TEST(ContextRule, that_reads_a_later_token_or_another_document_is_rejected_with_
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto ends = testing::ExitedWithCode(0);
   EXPECT_EXIT(check_kind(false, nullptr), ends,
-              "output of token 0 of sequence 0 depends on token 1 of sequence 0: the rule may");
+              "output of token 0 of sequence 0 depends on token 1 of sequence 0, but must not");
   EXPECT_EXIT(check_kind(true, packed_documents(1, 6)), ends,
               "output of token 2 of sequence 0 depends on token 0 of sequence 0");
   EXPECT_EXIT(check_kind(true, nullptr), ends, "^$");

@@ -254,7 +254,7 @@ TEST(Checkpoint, a_model_with_other_parameters_is_refused) {
   fewer.initialize(1);
   EXPECT_THAT([&] { Checkpoint(path).load(fewer, nullptr); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
-                                       " does not fit the model, which has no "
+                                       " does not fit the model: the model has no "
                                        "model.layers.0.self_attn.q_proj.weight (3, 5)"));
 }
 

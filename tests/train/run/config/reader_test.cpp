@@ -181,10 +181,13 @@ TEST(ForeignNameTable, leads_to_keys_that_there_are_by_names_that_are_not_ours) 
       continue;
     }
     EXPECT_TRUE(key.empty() || find_field(key) != nullptr) << key;
+    // nanoGPT calls the length of a sequence block_size, which here is the size of sparse blocks.
     for (const Field& field : fields())
-      EXPECT_FALSE(field.key.ends_with("." + std::string(foreign.name))) << field.key;
+      EXPECT_FALSE(field.key.ends_with("." + std::string(foreign.name)) &&
+                   field.key != "model.attention.block_size")
+          << field.key;
   }
-  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(names.size(), 33u);
 }
 
 class ConfigShares : public ConfigFiles {};

@@ -196,7 +196,7 @@ TEST_F(ConfigRules, a_cross_decoder_needs_a_self_decoder_with_a_window) {
             "a.yaml:2:1: error: data.seq_len: the self-decoder's window of 65 tokens is longer "
             "than data.seq_len 64; write a shorter window, such as 8, or raise data.seq_len");
   EXPECT_EQ(error("model.yoco_self_layers: -1\n"),
-            "a.yaml:1:25: error: model.yoco_self_layers: -1 is out of range; need 0 to 1023");
+            "a.yaml:1:25: error: model.yoco_self_layers: -1 is out of range; need in [0, 1023]");
   EXPECT_EQ(config("model: {yoco_self_layers: 2, attention: {sliding_window: 64}}\n"
                    "data.seq_len: 64\n")
                 .model.yoco_self_layers,

@@ -214,7 +214,7 @@ TEST_F(SentencePiece, rejects_other_text_and_other_files) {
   put(dir / "latin1", "caf\xe9 au lait");
   PrepareRequest asked = request({"latin1"});
   asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
-  fails<DataError>(asked, "latin1: is not UTF-8 at byte 3; convert it");
+  fails<DataError>(asked, "latin1: byte 3 is not UTF-8, but the file must be; convert it");
   EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "latin1"); },
               ThrowsMessage<DataError>(HasSubstr("latin1: is not a SentencePiece model")));
 }

@@ -194,8 +194,7 @@ TEST_F(TextData, a_text_that_is_too_short_is_reported_with_both_lengths) {
                   " has 33 bytes, but data.seq_len 16 needs at least 34: one training and one "
                   "validation sequence of seq_len + 1; give more data\nin data.path"));
   put(dir / "text", "");
-  EXPECT_THAT([&] { make(config()); },
-              ThrowsMessage<DataError>(testing::HasSubstr("is 0 bytes long")));
+  EXPECT_THAT([&] { make(config()); }, ThrowsMessage<DataError>(testing::HasSubstr("has 0 bytes")));
 }
 
 TEST_F(TextData, binary_files_are_rejected_with_the_key_to_set) {

@@ -193,7 +193,7 @@ TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_position) {
   put(dir / "v7.bin", llmc_header(20240801, 7, 500) + bytes_of(wide));
   EXPECT_THAT([&] { make("v7.bin"); },
               ThrowsMessage<DataError>(
-                  testing::HasSubstr("token 3 is negative or above 2147483647 (read as llm.c")));
+                  testing::HasSubstr("token 3 is negative or above 2147483647 (format llm.c")));
 }
 
 TEST_F(TokenData, numbers_with_fractions_are_not_tokens) {

@@ -88,15 +88,18 @@ TEST(Exchange, every_kind_that_transformers_has_comes_back_from_there_bit_for_bi
 
 TEST(Exchange, experts_come_back_bit_for_bit_with_the_names_of_mixtral) {
   const test::ScratchDir dir;
-  const NamedModel model =
-      some_model({}, false, {.num_experts = 4, .num_experts_per_tok = 3, .moe_intermediate_size = 8});
+  const NamedModel model = some_model(
+      {}, false, {.num_experts = 4, .num_experts_per_tok = 3, .moe_intermediate_size = 8});
   export_hf(model, dir / "hf");
   expect_same(import_model(dir / "hf"), model);
   const auto file = safetensors::File::read(dir / "hf/model.safetensors");
   EXPECT_TRUE(file.tensors().contains("model.layers.1.block_sparse_moe.experts.3.w2.weight"));
-  const NamedModel other = some_model(
-      {}, false, {.num_experts = 3, .num_shared_experts = 1, .moe_intermediate_size = 8,
-                  .scoring_func = RouterScore::sigmoid, .router_bias_update_rate = 0.1});
+  const NamedModel other = some_model({}, false,
+                                      {.num_experts = 3,
+                                       .num_shared_experts = 1,
+                                       .moe_intermediate_size = 8,
+                                       .scoring_func = RouterScore::sigmoid,
+                                       .router_bias_update_rate = 0.1});
   export_safetensors(other, dir / "m.safetensors");
   expect_same(import_model(dir / "m.safetensors"), other);
 }

@@ -127,7 +127,7 @@ TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
 
 TEST_F(Safetensors, a_header_that_is_nested_too_deeply_is_refused) {
   const std::string deep(2'000'000, '[');
-  EXPECT_THAT(of_tensor(R"({"dtype":)" + deep), HasSubstr("nested more than 64 deep"));
+  EXPECT_THAT(of_tensor(R"({"dtype":)" + deep), HasSubstr("nested more than 64 levels deep"));
   EXPECT_THAT(of_tensor(R"({"dtype":"\")" + std::string(60, '[')),
               testing::Not(HasSubstr("nested")))
       << "of what is in quotes nothing counts";

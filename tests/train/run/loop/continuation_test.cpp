@@ -258,7 +258,7 @@ TEST_F(Fork, of_what_fits_not_or_is_not_there_leaves_nothing) {
               HasSubstr("does not fit the model: "));
   EXPECT_THAT(error({"--init-from", ""}, 64), HasSubstr("--init-from: expected a checkpoint"));
   EXPECT_THAT(error({"--init-from", "old", "--set", "train.init_from=old"}, 64),
-              HasSubstr("are the same"));
+              HasSubstr("exclude each other"));
   EXPECT_THAT(error({"--init-from", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));
 }
 

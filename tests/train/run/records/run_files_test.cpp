@@ -94,7 +94,7 @@ TEST(RunStatus, is_replaced_in_one_piece_and_not_where_a_link_leads) {
   status.step = 2;
   EXPECT_THAT([&] { write_status(dir.path(), status); },
               ThrowsMessage<OutputError>("cannot write " + (dir / "status.json").string() +
-                                         ": is a symbolic link, which is not followed"));
+                                         ": it is a symbolic link, which is not followed"));
   EXPECT_EQ(contents(dir / "status.json"), before);
   EXPECT_EQ(contents(dir / "other"), "of somebody");
 }

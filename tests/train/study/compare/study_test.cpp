@@ -320,7 +320,8 @@ TEST(Tasks, split_arms_which_are_compared_with_the_baseline_of_the_same_task) {
   EXPECT_EQ(single.columns[4].name, "val vs softmax");
   EXPECT_EQ(single.rows[7][4], "-0.1200");
   const std::string text = study_text(study, 100);
-  EXPECT_THAT(text, HasSubstr("The runs have 2 tasks (20 steps; 40 steps). An arm is compared with"));
+  EXPECT_THAT(text,
+              HasSubstr("The runs have 2 tasks (20 steps; 40 steps). An arm is compared with"));
 }
 
 TEST(Tasks, without_the_baseline_compare_nothing) {

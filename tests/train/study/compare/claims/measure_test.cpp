@@ -141,7 +141,8 @@ TEST(Measure, without_a_value_of_the_control_compares_nothing) {
     return measured(claims("    metric: val_loss\n    controls: [{" + control + "}]\n"), two_arms())
         .reason;
   };
-  EXPECT_EQ(why("arm: a, metric: sink_rate, from: 0"), "control: a run of a has no value of sink rate");
+  EXPECT_EQ(why("arm: a, metric: sink_rate, from: 0"),
+            "control: a run of a has no value of sink rate");
   EXPECT_THAT(why("arm: c, metric: val_loss, from: 0"), HasSubstr("no arm is named c"));
 }
 

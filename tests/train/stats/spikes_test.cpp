@@ -83,7 +83,7 @@ TEST(SpikeDetector, a_rule_that_could_never_detect_a_spike_is_rejected) {
       ([] { SpikeDetector({.window = 40, .threshold = 7, .min_history = 50}); }),
       testing::ThrowsMessage<ConfigError>(
           "log: no value could ever be a spike with spike_window 40, spike_min_history "
-          "50, spike_threshold 7; need 1 <= spike_window, spike_min_history <= spike_window "
+          "50 and spike_threshold 7; need 1 <= spike_window, spike_min_history <= spike_window "
           "and spike_threshold > 0"));
   EXPECT_THROW(SpikeDetector({.window = 100, .threshold = 0, .min_history = 50}), ConfigError);
   EXPECT_THROW(SpikeDetector({.window = 0, .threshold = 7, .min_history = 0}), ConfigError);

@@ -51,7 +51,7 @@ std::string advice_for_option(const CLI::App& command, const std::string& option
                               const std::string& value) {
   const auto begin = option.find_first_not_of('-');
   if (begin == option.npos) return "";
-  const std::string name = run::normalised(option.substr(begin));
+  const std::string name = run::normalized(option.substr(begin));
   const std::string shown = value.empty() ? "VALUE" : value;
   if (name == "arm") {  // run.arm only labels a run
     return fmt::format(

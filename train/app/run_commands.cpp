@@ -198,9 +198,10 @@ void train_command(CLI::App& program, Context& context) {
                    "Also write trace.json and profile.txt, a time profile of ten steps");
   const CLI::Option* overfit =
       command
-          .add_flag(fmt::format("--overfit{{{}}}", kOverfitSteps), a->overfit_steps,
-                    "Sanity check: overfit a single sequence with AdamW in STEPS steps; exit code "
-                    "1 if the model does not learn it")
+          .add_flag(
+              fmt::format("--overfit{{{}}}", kOverfitSteps), a->overfit_steps,
+              "Sanity check: overfit a single sequence in this number of AdamW steps; exit code "
+              "1 if the model does not learn it")
           ->check(refuse_no_index);
   command.callback([a, &context, init_from, overfit] {
     a->inits_from = init_from->count() > 0;

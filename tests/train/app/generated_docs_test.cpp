@@ -107,12 +107,18 @@ const char* suffix_of(run::Per per) {
 
 std::string metrics_page() {
   std::string page = fmt::format(
-      "# Metrics\n\nFor those who analyze runs: every metric of `metrics.jsonl`, its unit and the "
-      "steps that log it. [run-directory](run-directory.md) shows how to read the file.\n{}\n",
+      "# Metrics\n\nFor those who analyze runs: every metric of `metrics.jsonl`, its unit (none if "
+      "dimensionless) and the steps that log it. [run-directory](run-directory.md) shows how to "
+      "read the file.\n\nFor text read as bytes, nats per token are nats per byte. A1 and A2 are "
+      "the two softmax maps of a differential head. \"The map\" of a head is its softmax map, or "
+      "|A1 - lambda A2| with rows normalized to sum to 1. Token 1 is the first of a "
+      "sequence.\n{}\n",
       kNote);
   for (const run::Metric& metric : run::kMetrics) {
+    const std::string unit =
+        metric.unit == std::string_view("1") ? "" : fmt::format("{}; ", metric.unit);
     page +=
-        fmt::format("- `{}{}` ({}; {}{}): {}.\n", metric.name, suffix_of(metric.per), metric.unit,
+        fmt::format("- `{}{}` ({}{}{}): {}.\n", metric.name, suffix_of(metric.per), unit,
                     name_of(metric.when), run::is_list(metric.per) ? "; a list" : "", metric.what);
   }
   return page;

@@ -78,9 +78,11 @@ std::vector<Field> task_fields() {
                                      "Number of different cities."),
       field<at, needles, &N::facts>(
           "data.needles.facts", size, "facts",
-          "Numbers of facts N per sequence, one for each setting (N, R)."),
+          "Numbers of facts per sequence. Each sequence uses one entry, with the entry of "
+          "data.needles.queries at the same position."),
       field<at, needles, &N::queries>("data.needles.queries", size, "queries",
-                                      "Numbers of queries R per sequence, one for each setting."),
+                                      "Numbers of queries per sequence, one per entry of "
+                                      "data.needles.facts."),
       field<at, needles, &N::digits>("data.needles.digits", between(1, 16), "tokens",
                                      "Number of digits in the number of a city, one token each."),
       field<at, needles, &N::filler>("data.needles.filler", size, "tokens",
@@ -91,7 +93,8 @@ std::vector<Field> task_fields() {
       field<at, mqar, &M::pairs>("data.mqar.pairs", size, "pairs",
                                  "Number of key-value pairs D, each queried once."),
       field<at, mqar, &M::gap_power>("data.mqar.gap_power", above(0), "",
-                                     "Exponent a in the probability (g + 1)^(a - 1) of gap g."),
+                                     "Exponent a: a query follows its pair after a gap g with "
+                                     "probability proportional to (g + 1)^(a - 1)."),
       field<at, backcopy, &B::symbols>("data.backcopy.symbols", between(2, 1024), "tokens",
                                        "Number of different tokens after the first."),
       field<at, backcopy, &B::triggers>(
@@ -244,7 +247,8 @@ std::vector<Field> log_fields() {
       field<at, &L::spike_rule>("log.spike_rule", any_value(), "",
                                 "Definition of a spike. median: a gradient norm above 5 times the "
                                 "running median, or a loss more than 8 median absolute deviations "
-                                "above it. The others follow OLMo 2, OLMo-core, llm.c and ZClip."),
+                                "above its running median. The others follow OLMo 2, OLMo-core, "
+                                "llm.c and ZClip."),
       field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",
                                   fmt::format("Number of earlier steps that define a spike; {}.",
                                               own_number(&Rule::window))),
@@ -345,7 +349,7 @@ std::string FrameworkAlias::description() const {
 std::span<const FrameworkAlias> framework_aliases() { return kForeign; }
 
 const FrameworkAlias* find_framework_alias(std::string_view key, bool section) {
-  const std::string name = normalised(last_part(key));
+  const std::string name = normalized(last_part(key));
   const auto found = std::ranges::find_if(kForeign, [&](const FrameworkAlias& foreign) {
     return foreign.name == name && foreign.section == section;
   });
@@ -354,7 +358,7 @@ const FrameworkAlias* find_framework_alias(std::string_view key, bool section) {
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
-std::string normalised(std::string_view name) {
+std::string normalized(std::string_view name) {
   std::string text(name);
   std::ranges::transform(text, text.begin(), [](unsigned char c) {
     return c == '-' ? '_' : static_cast<char>(std::tolower(c));

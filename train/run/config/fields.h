@@ -75,6 +75,6 @@ const FrameworkAlias* find_framework_alias(std::string_view key, bool section);
 /// Returns "lr" for "optim.lr".
 std::string_view last_part(std::string_view key);
 /// Converts a name to the style of Python: "Learning-Rate" becomes "learning_rate".
-std::string normalised(std::string_view name);
+std::string normalized(std::string_view name);
 
 }  // namespace difftape::run

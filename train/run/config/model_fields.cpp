@@ -41,7 +41,8 @@ std::vector<Field> size_fields() {
                                          "Use the embedding matrix as the output projection too."),
       field<at, &M::match_params>(
           "model.match_params", any_value(), "",
-          "Shrink d_ff until the parameter count matches the softmax baseline.",
+          "Set d_ff (moe_intermediate_size of experts) to the multiple of 4 whose parameter count "
+          "is nearest to the softmax baseline.",
           kDecides | kOfAttention),
       field<at, &M::embedding_norm>("model.embedding_norm", any_value(), "",
                                     "Apply RMSNorm to the embeddings before the first block."),

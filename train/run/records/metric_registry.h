@@ -1,54 +1,55 @@
 #pragma once
-// The registry of what a run logs: every metric of metrics.jsonl once, with its unit, one sentence,
-// what it has a value of, when it is logged and how a report draws it. The charts and heat maps of
-// the report are loops over it; README.md and what runs write are compared with it by tests. What
-// computes a metric names it by metric(), which does not compile for a name that is not here.
+// The registry of metrics: one entry per metric of metrics.jsonl with its unit, a one-sentence
+// meaning, its index (layer, head, ...), the steps that log it and its drawing in reports. The
+// report draws its charts and heat maps from the registry, and tests compare docs/metrics.md and
+// the logs of runs with it. Code names a metric by metric(), which rejects unknown names at compile
+// time.
 
 #include <string>
 #include <string_view>
 
 namespace difftape::run {
 
-/// What a metric has a value of, and so what follows its name in metrics.jsonl.
+/// The things that a metric has one value per; they follow its name in metrics.jsonl.
 enum class Per {
   run,        ///< nothing follows
   layer,      ///< "/<layer>", from 0
-  head,       ///< "/<layer>": a list, one number a head
-  expert,     ///< "/<layer>": a list, one number an expert
-  rank,       ///< "/<layer>": a list, the numbers of TopValues
-  parameter,  ///< "/<name of the parameter>", beside Per::run of the same name if there is one
+  head,       ///< "/<layer>": a list, one number per head
+  expert,     ///< "/<layer>": a list, one number per expert
+  rank,       ///< "/<layer>": a list, the fields of TopValues
+  parameter,  ///< "/<parameter name>"; Per::run may have a metric of the same name
   grid,       ///< "/<row>/<column>" of the accuracy grid of a task
-  domain,     ///< "/<domain>" of held-out text, beside Per::run of the same name
-  group       ///< nothing follows: a list, one number a group of held-out documents
+  domain,     ///< "/<domain>" of held-out text; Per::run has a metric of the same name
+  group       ///< nothing follows: a list, one number per group of held-out documents
 };
 
-/// Whether something follows the name, and whether the value is a list.
+/// Return true if a part follows the name, and if the value is a list.
 constexpr bool has_parts(Per per) { return per != Per::run && per != Per::group; }
 constexpr bool is_list(Per per) {
   return per == Per::head || per == Per::expert || per == Per::rank || per == Per::group;
 }
 
-/// Which steps log it. The last step of a run that finishes logs all.
+/// The steps that log a metric. The last step of a run that finishes logs all metrics.
 enum class When {
-  step,         ///< every one
-  validation,   ///< where train.eval_interval divides the step
-  parameters,   ///< where log.param_grad_norms_interval divides the step
-  diagnostics,  ///< the first, unless log.diagnostics_interval is 0; where that divides the step;
+  step,         ///< every step
+  validation,   ///< multiples of train.eval_interval
+  parameters,   ///< multiples of log.param_grad_norms_interval
+  diagnostics,  ///< the first step and multiples of log.diagnostics_interval, none if that is 0;
                 ///< and the step that diverged
-  last          ///< no other
+  last          ///< the last step only
 };
 
-/// Which runs log it.
+/// The runs that log a metric.
 enum class Of {
   any,
   task,           ///< generated data
-  text,           ///< text and tokens
+  text,           ///< text files and token files
   domains,        ///< several domains of data.val_path
   exact_match,    ///< tasks whose answers are longer than one token
-  retrieval,      ///< data that knows where its answers are: needles
+  retrieval,      ///< data with known positions of the answers: needles
   two_maps,       ///< differential attention
-  token_lambda,   ///< whose lambda is one a token and head
-  shared_values,  ///< whose output heads share value heads
+  token_lambda,   ///< a lambda per token and head
+  shared_values,  ///< output heads that share value heads
   z_loss,         ///< model.z_loss_weight above 0
   moe,            ///< model.moe.num_experts above 0
   router_loss,    ///< a router_aux_loss_coef or router_z_loss_coef above 0
@@ -56,16 +57,16 @@ enum class Of {
   on_spike        ///< optim.on_spike is not none
 };
 
-/// The best value that the data allow, drawn as a line.
+/// The best value that the data allow, which a report draws as a line.
 enum class Bound { none, loss, accuracy };
 
-/// How a report draws a metric: a curve over the steps if it has one value a run, a heat map of
-/// layers and steps if it has one a layer.
+/// The drawing of a metric in a report: a curve over the steps if the metric has one value per run,
+/// a heat map of layers and steps if it has one value per layer.
 struct Picture {
-  const char* title = nullptr;  ///< null: it is not drawn
-  const char* caption = "";     ///< after the title; of a curve also the label of its axis
+  const char* title = nullptr;  ///< null: the metric is not drawn
+  const char* caption = "";     ///< follows the title; also labels the axis of a curve
   bool log_scale = false;
-  bool every_step = false;  ///< noisy: it can be smoothed, and its spikes are marked
+  bool every_step = false;  ///< noisy: can be smoothed, and its spikes are marked
   Bound bound = Bound::none;
 };
 
@@ -79,7 +80,7 @@ struct Metric {
   Picture picture = {};
 };
 
-/// Of each layer, and of each head of one, as diagnostics measure them.
+/// Return metrics that diagnostics measure: one value per layer, or one per layer and head.
 constexpr Metric layer_metric(const char* name, const char* unit, const char* what, Of of = Of::any,
                               Picture picture = {}) {
   return {name, unit, what, Per::layer, When::diagnostics, of, picture};
@@ -89,8 +90,8 @@ constexpr Metric head_metric(const char* name, const char* unit, const char* wha
   return {name, unit, what, Per::head, When::diagnostics, of};
 }
 
-/// In the order in which a report draws them. "The map" of a head is its softmax A, or
-/// |A1 - lambda A2| with rows that add up to 1; token 1 is the first of a sequence.
+/// All metrics, in the order in which a report draws them. "The map" of a head is its softmax A, or
+/// |A1 - lambda A2| with rows normalized to sum to 1; token 1 is the first token of a sequence.
 inline constexpr Metric kMetrics[] = {
     {"train/loss",
      "nats per token",
@@ -109,22 +110,22 @@ inline constexpr Metric kMetrics[] = {
      Per::run, When::step, Of::router_loss},
     {"val/loss",
      "nats per token",
-     "mean over the scored tokens of train.eval_batches validation batches; after the last step of "
+     "mean over the scored tokens of train.eval_batches validation batches; the last step uses "
      "train.final_eval_batches",
      Per::run,
      When::validation,
      Of::any,
      {"Validation loss", "nats per token", false, false, Bound::loss}},
     {"val/loss", "nats per token",
-     "the same of each domain: a file of data.val_path, or a directory that it names; logged where "
-     "there are 2 to 64",
+     "validation loss of one domain, a file or folder named by data.val_path; logged if there are "
+     "2 to 64 domains",
      Per::domain, When::validation, Of::domains},
     {"val/group_loss", "nats per token",
-     "the same of 64 groups of neighboring held-out documents, the g-th 64th part of each domain; "
-     "NaN where no token was scored",
+     "validation loss of each of 64 groups of neighboring held-out documents; group g is the g-th "
+     "64th of every domain, and NaN if no token was scored",
      Per::group, When::last, Of::text},
-    {"val/group_tokens", "tokens", "scored in each of these groups", Per::group, When::last,
-     Of::text},
+    {"val/group_tokens", "tokens", "scored tokens in each group of val/group_loss", Per::group,
+     When::last, Of::text},
     {"optim/grad_norm",
      "L2",
      "norm of the gradient of all parameters, before clipping",
@@ -134,144 +135,165 @@ inline constexpr Metric kMetrics[] = {
      {"Gradient norm", "global L2 before clipping", true, true}},
     {"val/accuracy",
      "fraction",
-     "scored targets whose logit is above all others",
+     "fraction of scored targets whose logit is the largest; ties count as misses",
      Per::run,
      When::validation,
      Of::task,
-     {"Validation accuracy", "share of scored targets", false, false, Bound::accuracy}},
+     {"Validation accuracy", "fraction of scored targets", false, false, Bound::accuracy}},
     {"task/exact_match",
      "fraction",
-     "answers of which every token is right",
+     "fraction of answers whose tokens are all correct",
      Per::run,
      When::validation,
      Of::exact_match,
-     {"Exact match", "share of answers that are right in full"}},
+     {"Exact match", "fraction of answers whose tokens are all correct"}},
     {"task/accuracy", "fraction",
-     "answers that are right, by difficulty; rows and columns are those of the task", Per::grid,
+     "fraction of correct answers by difficulty; the task defines rows and columns", Per::grid,
      When::validation, Of::task},
     {"optim/lr", "1", "learning rate of the step"},
     {"optim/grad_norm", "L2", "norm of the gradient of one parameter, before clipping",
      Per::parameter, When::parameters},
     {"optim/update_ratio", "1",
-     "norm of the step's change over that of the weights before it; infinite for weights that were "
-     "0",
+     "norm of the update divided by the norm of the weights before it; infinite if the weights "
+     "were 0",
      Per::parameter, When::diagnostics},
     {"optim/qk_clip_logit_max", "1",
-     "the largest q k / sqrt(d) of visible pairs in the step's forward passes, all layers and "
-     "heads",
+     "largest attention logit q k / sqrt(d) of visible query-key pairs in the forward passes of "
+     "the step, over all layers and heads",
      Per::run, When::step, Of::qk_clip},
-    {"optim/qk_clip_heads", "heads", "query heads whose weights were scaled down after the step",
-     Per::run, When::step, Of::qk_clip},
+    {"optim/qk_clip_heads", "heads",
+     "number of query heads whose weights were scaled down after the step", Per::run, When::step,
+     Of::qk_clip},
     {"optim/grad_norm_growth", "1",
-     "slope of log norm against log step over the second half of the steps so far", Per::run,
-     When::diagnostics},
+     "slope of log(optim/grad_norm) against log(step) over the second half of the steps so far",
+     Per::run, When::diagnostics},
     {"optim/grad_norm_late_variance", "L2 squared",
-     "variance of the norm over the last quarter of the steps so far", Per::run, When::diagnostics},
+     "variance of optim/grad_norm over the last quarter of the steps so far", Per::run,
+     When::diagnostics},
     {"optim/spike_scale", "1",
-     "factor of optim.on_spike on the gradient: 1 without a spike, less clips it, 0 skips the step",
+     "factor that optim.on_spike applies to the gradient: 1 without a spike, below 1 if clipped, "
+     "0 if the step is skipped",
      Per::run, When::step, Of::on_spike},
-    {"spike_score/loss", "%", "steps so far whose loss was a spike by log.spike_rule"},
+    {"spike_score/loss", "%",
+     "percentage of steps so far whose loss was a spike by log.spike_rule"},
     {"spike_score/grad_norm", "%",
-     "steps so far whose gradient norm was a spike by log.spike_rule"},
-    {"throughput/tokens_per_sec", "tokens per second", "of batch, forward, backward and update"},
+     "percentage of steps so far whose gradient norm was a spike by log.spike_rule"},
+    {"throughput/tokens_per_sec", "tokens per second",
+     "training tokens per second of batch loading, forward, backward and update"},
     {"throughput/mfu", "fraction",
-     "of the multiply-add peak, which is measured for 10 ms when the program starts; operations "
-     "are counted by layers/cost"},
+     "model FLOPs utilization: FLOPs as counted by layers/cost, divided by the multiply-add peak "
+     "that is measured for 10 ms when the program starts"},
     layer_metric("attn/context_rms", "1",
-                 "RMS of what enters W_O, or V1's norm: mean over tokens and heads", Of::any,
+                 "RMS of the input to W_O, or to V1's per-head norm: mean over tokens and heads",
+                 Of::any,
                  {"Context RMS", "before the output projection, mean over tokens and heads"}),
-    layer_metric("attn/context_rms_min", "1", "the smallest over tokens and heads"),
-    layer_metric("attn/context_rms_max", "1", "the largest over tokens and heads"),
+    layer_metric("attn/context_rms_min", "1", "smallest context RMS over tokens and heads"),
+    layer_metric("attn/context_rms_max", "1", "largest context RMS over tokens and heads"),
     layer_metric("attn/context_rms_outside", "fraction",
-                 "tokens and heads outside [1/sqrt(n), 1) (softmax of n keys), (0, 1) (a sink, "
-                 "softmax1, a gate), (0, sqrt 2) (two maps)"),
+                 "fraction of tokens and heads whose context RMS is outside its interval: "
+                 "[1/sqrt(n), 1) for softmax over n keys, (0, 1) with a sink, softmax1 or a gate, "
+                 "(0, sqrt 2) with two maps"),
     layer_metric("attn/lambda", "1",
-                 "weight of the second map: mean over tokens and heads; V1 has one a layer",
+                 "weight of the second map: mean over tokens and heads; V1 has one per layer",
                  Of::two_maps, {"λ", "weight of the second map, mean over tokens and heads"}),
-    layer_metric("attn/lambda_std", "1", "standard deviation over tokens and heads", Of::two_maps),
-    layer_metric("attn/lambda_min", "1", "the smallest over tokens and heads", Of::two_maps),
-    layer_metric("attn/lambda_max", "1", "the largest over tokens and heads", Of::two_maps),
+    layer_metric("attn/lambda_std", "1", "standard deviation of lambda over tokens and heads",
+                 Of::two_maps),
+    layer_metric("attn/lambda_min", "1", "smallest lambda over tokens and heads", Of::two_maps),
+    layer_metric("attn/lambda_max", "1", "largest lambda over tokens and heads", Of::two_maps),
     layer_metric("attn/lambda_rms_correlation", "1",
-                 "Pearson's correlation of lambda and context RMS over the tokens of a head: mean "
+                 "Pearson correlation of lambda and context RMS over the tokens of a head: mean "
                  "over heads",
                  Of::token_lambda),
     layer_metric("attn/sink_rate", "fraction",
-                 "heads whose map gives token 1 more than 0.3 (Gu et al. 2024)", Of::any,
-                 {"Sink rate", "share of heads that give the first token more than 0.3"}),
-    layer_metric("attn/map1/sink_rate", "fraction", "heads whose A1 gives token 1 more than 0.3",
-                 Of::two_maps),
-    layer_metric("attn/map2/sink_rate", "fraction", "heads whose A2 gives token 1 more than 0.3",
-                 Of::two_maps),
+                 "fraction of heads whose map gives token 1 more than 0.3 (Gu et al. 2024)",
+                 Of::any,
+                 {"Sink rate", "fraction of heads that give the first token more than 0.3"}),
+    layer_metric("attn/map1/sink_rate", "fraction",
+                 "fraction of heads whose A1 gives token 1 more than 0.3", Of::two_maps),
+    layer_metric("attn/map2/sink_rate", "fraction",
+                 "fraction of heads whose A2 gives token 1 more than 0.3", Of::two_maps),
     layer_metric("attn/first_token_mass", "fraction",
-                 "what the map gives token 1: mean over heads and the first 64 tokens"),
+                 "weight that the map gives token 1: mean over heads and the first 64 tokens"),
     layer_metric("attn/entropy", "nats",
-                 "entropy of a row of the map, without what a sink took: mean over tokens and "
-                 "heads"),
+                 "entropy of a row of the map, normalized without the weight of a sink: mean over "
+                 "tokens and heads"),
     layer_metric("attn/sparsity", "fraction",
-                 "visible pairs of query and key whose weight in the map is below 0.001"),
+                 "fraction of visible query-key pairs whose weight in the map is below 0.001"),
     layer_metric("attn/output_cosine", "1",
-                 "the smallest cosine between the parts of W_O of two heads that read the same "
-                 "values; two maps are -1",
+                 "smallest cosine between the W_O columns of two heads that read the same values; "
+                 "differential attention corresponds to -1",
                  Of::shared_values),
     layer_metric("attn/rounding_error", "1",
-                 "relative error of the context if the operands of attention's products are "
+                 "relative error of the context if the operands of the attention matmuls are "
                  "rounded to bfloat16"),
     layer_metric("attn/logit_max", "1",
-                 "the largest |q k| / sqrt(d) of visible pairs, both maps pooled", Of::any,
+                 "largest |q k| / sqrt(d) of visible query-key pairs, both maps pooled", Of::any,
                  {"Largest attention logit", "absolute value, before softmax"}),
-    layer_metric("attn/logit_median", "1", "their median"),
-    {"attn/logit_topk", "1", "[top 1, 2, 3, 10, 100, median] of them", Per::rank,
-     When::diagnostics},
-    layer_metric("attn/answer", "fraction",
-                 "what query tokens give the answer, by the map: mean over queries and heads (Ye "
-                 "et al. 2024: at 3B .03-.09 with softmax, .27-.40 with V1)",
-                 Of::retrieval),
-    layer_metric("attn/noise", "fraction", "what query tokens give the other tokens of the context",
+    layer_metric("attn/logit_median", "1",
+                 "median of |q k| / sqrt(d) of visible query-key pairs, both maps pooled"),
+    {"attn/logit_topk", "1",
+     "[top 1, 2, 3, 10, 100, median] of |q k| / sqrt(d) of visible query-key pairs, both maps "
+     "pooled",
+     Per::rank, When::diagnostics},
+    layer_metric(
+        "attn/answer", "fraction",
+        "weight that the map of query tokens gives the answer: mean over queries and heads "
+        "(Ye et al. 2024, 3B: 0.03 to 0.09 with softmax, 0.27 to 0.40 with V1)",
+        Of::retrieval),
+    layer_metric("attn/noise", "fraction",
+                 "weight that the map of query tokens gives the other tokens of the context: mean "
+                 "over queries and heads",
                  Of::retrieval),
     head_metric("attn/head/context_rms", "1", "attn/context_rms of each head"),
     head_metric("attn/head/first_token_mass", "fraction", "attn/first_token_mass of each head"),
     head_metric("attn/head/entropy", "nats", "attn/entropy of each head"),
     head_metric("attn/head/logit_max", "1", "attn/logit_max of each head"),
     head_metric("attn/head/lambda", "1", "attn/lambda of each head", Of::two_maps),
-    head_metric("attn/map1/first_token_mass", "fraction", "what A1 of each head gives token 1",
+    head_metric("attn/map1/first_token_mass", "fraction",
+                "weight that A1 of each head gives token 1", Of::two_maps),
+    head_metric("attn/map2/first_token_mass", "fraction",
+                "weight that A2 of each head gives token 1", Of::two_maps),
+    head_metric("attn/map1/logit_max", "1", "largest |q k| / sqrt(d) in A1 of each head",
                 Of::two_maps),
-    head_metric("attn/map2/first_token_mass", "fraction", "what A2 of each head gives token 1",
+    head_metric("attn/map2/logit_max", "1", "largest |q k| / sqrt(d) in A2 of each head",
                 Of::two_maps),
-    head_metric("attn/map1/logit_max", "1", "the largest |logit| of A1 of each head", Of::two_maps),
-    head_metric("attn/map2/logit_max", "1", "the largest |logit| of A2 of each head", Of::two_maps),
     {"moe/load",
      "fraction",
-     "choices of each expert over all choices of the layer",
+     "choices of each expert divided by all choices of the layer",
      Per::expert,
      When::diagnostics,
      Of::moe,
      {"Load of experts", "fraction of the choices of a layer, one row per expert"}},
-    layer_metric("moe/load_max", "fraction", "the largest moe/load of the layer; 1 / E if balanced",
-                 Of::moe, {"Largest load", "fraction of the choices of a layer"}),
-    layer_metric("moe/router_entropy", "nats",
-                 "entropy of the scores of a token, for sigmoid after division by their sum: mean "
-                 "over tokens",
-                 Of::moe, {"Router entropy", "of the scores of a token, mean over tokens"}),
-    layer_metric("act/max", "1", "the largest |hidden state| after the layer's residual sums"),
-    layer_metric("act/max_over_median", "1", "act/max over the median of the |hidden states|",
-                 Of::any, {"Outliers", "largest hidden state over the median, absolute values"}),
+    layer_metric("moe/load_max", "fraction",
+                 "largest moe/load of the layer; 1 / (number of experts) if balanced", Of::moe,
+                 {"Largest load", "fraction of the choices of a layer"}),
+    layer_metric(
+        "moe/router_entropy", "nats",
+        "entropy of the router scores of a token, with sigmoid scores normalized to sum to "
+        "1: mean over tokens",
+        Of::moe, {"Router entropy", "of the scores of a token, mean over tokens"}),
+    layer_metric("act/max", "1",
+                 "largest |hidden state| after the residual additions of the layer"),
+    layer_metric("act/max_over_median", "1", "act/max divided by the median of the |hidden states|",
+                 Of::any,
+                 {"Outliers", "largest hidden state divided by the median, absolute values"}),
     layer_metric("act/kurtosis", "1",
-                 "mean(s^4) / mean(s^2)^2 of the features' root mean squares s; 1: no outliers (He "
-                 "et al. 2024)",
-                 Of::any, {"Kurtosis", "of hidden states; 1 is none of them stands out"}),
+                 "mean(s^4) / mean(s^2)^2 of the root mean squares s of the features; 1 means no "
+                 "outliers (He et al. 2024)",
+                 Of::any, {"Kurtosis", "of hidden states; 1 means no outliers"}),
     {"act/topk", "1", "[top 1, 2, 3, 10, 100, median] of the |hidden states|", Per::rank,
      When::diagnostics},
     layer_metric("act/rms", "1",
-                 "root mean square of the hidden states: how the residual stream grows by layer")};
+                 "root mean square of the hidden states, the size of the residual stream")};
 
-/// The name of a metric of the registry. Any other string does not compile.
+/// Returns the name of a metric of the registry. Other strings do not compile.
 consteval const char* metric(std::string_view name) {
   for (const Metric& each : kMetrics)
     if (each.name == name) return each.name;
   throw "no metric of the registry has this name";
 }
 
-/// Its name for a layer, a parameter or a place in a grid: "attn/entropy/3".
+/// Returns the name for a layer, a parameter or a grid cell: "attn/entropy/3".
 inline std::string metric_of(std::string_view name, std::string_view part) {
   return std::string(name).append("/").append(part);
 }

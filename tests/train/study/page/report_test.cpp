@@ -256,7 +256,7 @@ TEST(Report, of_a_task_draws_accuracy_below_the_best_achievable_and_exact_matche
   EXPECT_EQ(data["charts"][3]["levels"].dump(), R"([{"name":"best achievable","y":0.96}])");
   EXPECT_EQ(data["charts"][0]["levels"].dump(), "[]");
   EXPECT_EQ(data["charts"][3]["title"], "Validation accuracy");
-  EXPECT_EQ(data["charts"][3]["unit"], "share of scored targets");
+  EXPECT_EQ(data["charts"][3]["unit"], "fraction of scored targets");
   EXPECT_EQ(data["charts"][4]["title"], "Exact match");
   EXPECT_EQ(data["charts"][4]["levels"].dump(), "[]");
   EXPECT_THAT(page, HasSubstr("<section id=\"accuracy\">"));

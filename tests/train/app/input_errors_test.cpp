@@ -48,7 +48,8 @@ TEST_F(BadData, other_than_regular_files_are_rejected) {
 
 TEST_F(BadData, resuming_without_a_run_is_missing_input) {
   EXPECT_EQ(test::error(66, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"})),
-            "difftape: there is no directory run; give that of a run\n");
+            "difftape: run: is not a directory, but must be a run directory; give the --out of "
+            "difftape train\n");
   EXPECT_FALSE(fs::exists(project / "run"));
   EXPECT_THAT(
       test::error(66, project.difftape({"train", "tiny.yaml", "--out", "text.txt", "--resume"})),
@@ -92,7 +93,8 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_is_an_error_and_chang
 
 TEST_F(BadData, a_report_needs_run_directories) {
   EXPECT_EQ(test::error(66, project.difftape({"report", "gone"})),
-            "difftape: there is no directory gone; give that of a run\n");
+            "difftape: gone: is not a directory, but must be a run directory; give the --out of "
+            "difftape train\n");
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   put(project / "run/status.json", "{\"state\": \"fini");
   const Outcome damaged = project.difftape({"report", "run"});

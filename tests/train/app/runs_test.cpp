@@ -139,7 +139,7 @@ TEST_F(RunsCommand, reports_a_directory_without_permission) {
 
 TEST_F(RunsCommand, rejects_a_directory_without_runs) {
   EXPECT_EQ(difftape({"runs"}).exit, 66);
-  EXPECT_THAT(difftape({"runs"}).err, StartsWith("difftape: there is no directory runs; "));
+  EXPECT_THAT(difftape({"runs"}).err, StartsWith("difftape: runs: is not a directory"));
   fs::create_directory(dir / "empty");
   const Outcome empty = difftape({"runs", "empty"});
   EXPECT_EQ(empty.exit, 66);
@@ -207,7 +207,8 @@ TEST_F(DiffCommand, rejects_other_directories_and_damaged_runs) {
             "difftape: empty is not a run directory: it has no status.json; give the directory of "
             "a run\n");
   EXPECT_EQ(difftape({"diff", "gone", "a"}).err,
-            "difftape: there is no directory gone; give that of a run\n");
+            "difftape: gone: is not a directory, but must be a run directory; give the --out of "
+            "difftape train\n");
   put(b / "metrics.jsonl", "{\"step\":1,\"train/l\n");
   EXPECT_EQ(difftape({"diff", "a", "b"}).exit, 65);
   put(b / "metrics.jsonl", "");

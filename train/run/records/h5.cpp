@@ -13,7 +13,7 @@
 
 namespace difftape::run::h5 {
 
-/// An HDF5 identifier and the function that releases it.
+/// An HDF5 identifier with the function that releases it.
 class Handle {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -44,22 +44,22 @@ hid_t memory_type() {
   if constexpr (std::same_as<T, std::int64_t>) return H5T_NATIVE_INT64;
 }
 
-/// What the innermost function of HDF5 said about the call that just failed.
+/// Returns the error message of the innermost HDF5 function in the call that just failed.
 std::string reason() {
   std::string text = "unknown reason";
   H5Ewalk2(
       H5E_DEFAULT, H5E_WALK_UPWARD,
       [](unsigned, const H5E_error2_t* error, void* out) -> herr_t {
         *static_cast<std::string*>(out) = error->desc;
-        return 1;  // no further
+        return 1;  // stop
       },
       &text);
   return text;
 }
 
-// Property lists and types are made once: releasing one would forget the reason of an error.
+// Property lists and types are created once: releasing one would clear the HDF5 error stack.
 
-/// For objects that carry no time of their making: equal contents give equal bytes.
+/// Returns properties without creation times, so that equal contents give equal bytes.
 hid_t untimed_dataset() {
   static const hid_t made = [] {
     const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
@@ -107,17 +107,18 @@ struct File::State {
     if (!dataset.valid()) throw cannot_read(name);
     const Handle made(H5Dget_create_plist(dataset), H5Pclose);
     throw_if<DataError>(H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL,
-                        "{}: {} lies in other files; copy it into this one", path.string(), name);
+                        "{}: {} is stored in other files; copy it into this one", path.string(),
+                        name);
     return dataset;
   }
-  /// Of one element.
+  /// Opens an attribute with exactly one element.
   Handle open_attribute(const std::string& object, const std::string& name) const {
     Handle attribute(H5Aopen_by_name(file, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
                      H5Aclose);
     if (!attribute.valid()) throw cannot_read(object + ", attribute " + name);
     const Handle space(H5Aget_space(attribute), H5Sclose);
     throw_if<DataError>(H5Sget_simple_extent_npoints(space) != 1,
-                        "{}: attribute {} of {} is not one value", path.string(), name, object);
+                        "{}: attribute {} of {} must have one value", path.string(), name, object);
     return attribute;
   }
 };
@@ -145,7 +146,7 @@ File File::create(const std::filesystem::path& path, std::size_t user_block) {
 
 File File::open(const std::filesystem::path& path) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  // A file is read with what is in it alone: no other file, no library for a filter.
+  // Reads this file only: no external files, no plugin libraries for filters.
   H5Lunregister(H5L_TYPE_EXTERNAL);
   H5PLset_loading_state(0);
   if (access(path.c_str(), R_OK) != 0) {
@@ -211,11 +212,11 @@ void File::set_attribute(const std::string& object, const std::string& name, std
 }
 
 void File::save(const std::function<void(std::span<std::byte>)>& finish) {
-  void* handle = nullptr;  // the in-memory driver gives the address of its pointer to the bytes
+  void* handle = nullptr;  // the in-memory driver returns the address of its data pointer
   if (H5Fflush(state_->file, H5F_SCOPE_LOCAL) < 0 ||
       H5Fget_vfd_handle(state_->file, H5P_DEFAULT, &handle) < 0)
     throw state_->cannot_write("the file");
-  // Flushed once only: a second flush may give space back and make the image shorter.
+  // Flush only once: a second flush may release space and shorten the image.
   const auto size = static_cast<std::size_t>(H5Fget_file_image(state_->file, nullptr, 0));
   const std::span<std::byte> image{*static_cast<std::byte**>(handle), size + state_->user_block};
   if (finish) finish(image);
@@ -248,26 +249,26 @@ Shape File::shape(const std::string& dataset) const {
   const int rank = H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   if (rank < 0) throw state_->cannot_read(dataset);
   const std::vector<Index> shape(extents.begin(), extents.begin() + rank);
-  // What was never written takes no place in the file, but would in memory.
+  // Chunks that were never written take memory here but no space in the file.
   constexpr double kMostCompressed = 1032;  // of deflate
   const Handle type(H5Dget_type(opened), H5Tclose);
   double bytes = static_cast<double>(H5Tget_size(type));
   for (const Index extent : shape) bytes *= static_cast<double>(extent);
   const auto stored = static_cast<double>(H5Dget_storage_size(opened));
   throw_if<DataError>(bytes > kMostCompressed * stored,
-                      "{}: {} should have {:.0f} bytes, of which {:.0f} are there",
+                      "{}: {} should have {:.0f} bytes, but {:.0f} are stored",
                       state_->path.string(), dataset, bytes, stored);
   return Shape(shape);
 }
 
 namespace {
 
-/// HDF5 cuts fractions off without a word.
+/// Throws DataError unless the dataset has an integer type; HDF5 truncates fractions silently.
 void require_whole_numbers(const Handle& dataset, const std::filesystem::path& path,
                            const std::string& name) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
-  throw_if<DataError>(H5Tget_class(type) != H5T_INTEGER, "{}: {} holds no integers", path.string(),
-                      name);
+  throw_if<DataError>(H5Tget_class(type) != H5T_INTEGER, "{}: {} does not hold integers",
+                      path.string(), name);
 }
 
 }  // namespace
@@ -318,7 +319,7 @@ std::string File::string_attribute(const std::string& object, const std::string&
   char* text = nullptr;
   throw_if<DataError>(
       H5Tis_variable_str(type) <= 0 || H5Aread(attribute, type, &text) < 0 || text == nullptr,
-      "{}: attribute {} of {} is not a text of variable length", state_->path.string(), name,
+      "{}: attribute {} of {} is not a variable-length string", state_->path.string(), name,
       object);
   std::string value = text;
   H5free_memory(text);

@@ -1,10 +1,9 @@
 #pragma once
-// Files of HDF5 (its C API), which only h5.* includes. A file to write is built in memory and
-// reaches the disk in one piece: HDF5 itself never writes, because it cannot recover from a full
-// disk.
+// HDF5 files. Only h5.* includes the C API of HDF5. Files are built in memory and written to the
+// disk in one piece; HDF5 itself never writes, because it cannot recover from a full disk.
 //
 // Objects are named by paths from the root, "model/norm.weight" or "/model/norm.weight". Every
-// error names file and object: OutputError while writing, DataError while reading.
+// error names the file and the object. Writing throws OutputError, reading DataError.
 
 #include <concepts>
 #include <cstddef>
@@ -25,57 +24,57 @@ template <class T>
 concept Element = std::same_as<T, float> || std::same_as<T, double> ||
     std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
 
-/// How a dataset lies in the file; `compressed`: in chunks, if it is longer than one.
+/// Layout of a dataset in the file; `compressed` applies to datasets longer than one chunk.
 enum class Storage { plain, compressed };
 
-/// Version of the HDF5 library in use, "1.10.8".
+/// Returns the version of the HDF5 library in use, such as "1.10.8".
 std::string library_version();
 
 class File {
  public:
-  /// An empty file in memory, which save() puts at `path`. The first `user_block` bytes (0, or a
-  /// power of two from 512 on) are the caller's; readers of HDF5 skip them.
+  /// Returns an empty file in memory, which save() writes to `path`. The caller may use the first
+  /// `user_block` bytes (0, or a power of two from 512 on), which readers of HDF5 skip.
   static File create(const std::filesystem::path& path, std::size_t user_block = 0);
-  /// A file to read. Throws MissingInput if it is not there or not readable, DataError if it is
-  /// not HDF5.
+  /// Opens a file for reading. Throws MissingInput if it does not exist or is not readable,
+  /// DataError if it is not an HDF5 file.
   static File open(const std::filesystem::path& path);
 
   File(File&&) noexcept;
   ~File();
 
-  /// A new dataset of `values`, row-major; groups on the way are made.
+  /// Writes `values`, row-major, as a new dataset and creates missing parent groups.
   template <Element T>
   void write(const std::string& dataset, const Shape& shape, std::span<const T> values,
              Storage storage = Storage::plain);
   void write(const std::string& dataset, const Tensor& tensor);
-  /// A new attribute, of UTF-8 text or a 64-bit integer. The object is made, as a group, if it does
-  /// not exist yet.
+  /// Adds an attribute, a UTF-8 string or a 64-bit integer. Creates the object as a group if it
+  /// does not exist yet.
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
   void set_attribute(const std::string& object, const std::string& name, std::int64_t value);
 
-  /// Replaces the file at the path given to create(), all or nothing. `finish` may fill in the user
+  /// Replaces the file at the path given to create() atomically. `finish` may fill in the user
   /// block of the finished bytes before they are written. Throws OutputError.
   void save(const std::function<void(std::span<std::byte>)>& finish = {});
 
   bool exists(const std::string& object) const;
-  /// Names of what is directly in a group, sorted.
+  /// Returns the names of the direct children of a group, sorted.
   std::vector<std::string> children(const std::string& group) const;
   Shape shape(const std::string& dataset) const;
-  /// Elements in row-major order, converted from the type in the file.
+  /// Returns the elements in row-major order, converted from the type in the file.
   template <Element T>
   std::vector<T> read(const std::string& dataset) const {
     std::vector<T> values(shape(dataset).size());
     read<T>(dataset, values);
     return values;
   }
-  /// The same into memory of the right size.
+  /// Reads the elements into `into`, which must have the size of the dataset.
   template <Element T>
   void read(const std::string& dataset, std::span<T> into) const;
-  /// Elements [begin, begin + into.size()) of a dataset of one axis. HDF5 makes the nearest number
-  /// that fits of one that does not: unsigned ones of 64 bits above the largest signed.
+  /// Reads elements [begin, begin + into.size()) of a one-dimensional dataset of integers. Unsigned
+  /// 64-bit values above the largest signed value become that value.
   void read_range(const std::string& dataset, Index begin, std::span<std::int64_t> into) const;
-  /// Where in the file integers lie one after the other, little-endian, of so many bytes each;
-  /// nothing if they do not: in chunks, compressed, or of another order.
+  /// Position in the file (bytes) of contiguous little-endian integers, and the bytes per integer.
+  /// Absent if the dataset is chunked, compressed or in another byte order.
   struct Contiguous {
     std::size_t offset, width;
   };
@@ -96,10 +95,10 @@ class File {
 
 namespace difftape::run {
 
-/// Names what made tokens of text; kept with files of tokens and checkpoints.
+/// The tokenizer of a token file or checkpoint, stored in it.
 struct TokenizerFile {
-  std::string name;   ///< "bytes", or that of the model's file; empty: not known
-  std::string model;  ///< the model of SentencePiece, as its file has it; empty for bytes
+  std::string name;   ///< "bytes", or the name of the SentencePiece file; empty: unknown
+  std::string model;  ///< the contents of the SentencePiece file; empty for bytes
 
   bool is_known() const { return !name.empty(); }
   bool operator==(const TokenizerFile& other) const {
@@ -107,7 +106,8 @@ struct TokenizerFile {
   }
 };
 
-/// The dataset <group>/tokenizer of bytes, with its name as an attribute; nothing if not known.
+/// Write and read the byte dataset <group>/tokenizer, with the name as an attribute. An unknown
+/// tokenizer is not written, and a missing dataset reads as unknown.
 void write_tokenizer(h5::File& file, const std::string& group, const TokenizerFile& tokenizer);
 TokenizerFile read_tokenizer(const h5::File& file, const std::string& group);
 

@@ -34,7 +34,7 @@ Json to_json(const MetricValue& value) {
   return list;
 }
 
-// Lines are read with simdjson: a million of them in less than a second.
+// Lines are parsed with simdjson, a million of them in less than a second.
 namespace dom = simdjson::dom;
 
 std::optional<double> to_number(const dom::element& value) {
@@ -58,7 +58,7 @@ std::optional<MetricValue> to_value(const dom::element& value) {
   return list;
 }
 
-/// Puts the value of the last step into its column; false if the column is of the other type.
+/// Adds the value of the last step to its column. Returns false if the column has the other type.
 bool add(MetricsTable& table, std::string_view name, MetricValue&& value) {
   const auto put = [&](auto& columns, const auto& others, auto&& what) {
     if (others.contains(name)) return false;
@@ -75,10 +75,11 @@ bool add(MetricsTable& table, std::string_view name, MetricValue&& value) {
 using ParsedLine = simdjson::simdjson_result<dom::element>;
 
 Index step_of(const ParsedLine& row, const auto& place) {
-  constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;  // columns are of doubles
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;  // steps are stored as doubles
   std::uint64_t found = 0;
   if (row["step"].get(found) != simdjson::SUCCESS || found > kLargest)
-    throw DataError(place() + ": not a line of metrics; need a JSON object with a whole \"step\"");
+    throw DataError(place() +
+                    ": not a line of metrics; expected a JSON object with an integer \"step\"");
   return static_cast<Index>(found);
 }
 
@@ -105,7 +106,7 @@ void for_each_line(const std::filesystem::path& path, F&& f) {
   });
 }
 
-/// file:line of the line that ends at an offset.
+/// Returns file:line of the line that ends at an offset.
 std::string place_of(const std::filesystem::path& path, std::size_t end) {
   Index line = 0;
   system::for_each_line(path, [&](std::string_view, std::size_t at) { line += at <= end ? 1 : 0; });
@@ -134,12 +135,12 @@ MetricsTable read_metrics(const std::filesystem::path& path) {
       std::optional<MetricValue> found = to_value(value);
       if (!found)
         throw DataError(
-            fmt::format("{}: {} is {}; need a number, \"NaN\", \"Infinity\" or "
-                        "\"-Infinity\", or a list of them",
+            fmt::format("{}: {} is {}, but must be a number, \"NaN\", \"Infinity\" or "
+                        "\"-Infinity\", or a list of these",
                         place(), name, simdjson::minify(value)));
       if (!add(table, name, std::move(*found)))
         throw DataError(
-            fmt::format("{}: {} is {}; a metric is a number in every line or a list in "
+            fmt::format("{}: {} is {}, but must be a number in every line or a list in "
                         "every line",
                         place(), name, simdjson::minify(value)));
     }
@@ -196,15 +197,15 @@ namespace {
 
 constexpr const char* kMaps = "attention_maps";
 
-/// Whether a list is logged once: among NaN for all other steps it would be most of the file.
+/// Returns true if only the last step logs the list; padding it for all steps would waste space.
 bool is_of_last_step(std::string_view name) {
   return std::ranges::any_of(kMetrics, [name](const Metric& metric) {
     return metric.name == name && metric.when == When::last;
   });
 }
 
-/// A dataset of one row per step, NaN where there is nothing. Most of it is NaN if the list was not
-/// logged in every row.
+/// Writes a dataset with one row per step, padded with NaN. Compresses it if some rows did not log
+/// the list.
 void write_list(h5::File& file, const std::string& name, std::size_t rows,
                 const Column<std::vector<double>>& column) {
   std::size_t width = 0;

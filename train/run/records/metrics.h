@@ -1,9 +1,8 @@
 #pragma once
-// What a run measured. metrics.jsonl is the original: one JSON object a logged step, never
-// rewritten. A value is a number or a list of numbers. Numbers are JSON numbers that read back bit
-// for bit; JSON has none for NaN and the infinities, so those are the strings "NaN", "Infinity" and
-// "-Infinity". metrics.h5 has its lists as arrays for tools that read HDF5, with the attention maps
-// that diagnostics saw last.
+// Metrics of a run. metrics.jsonl is the append-only original, one JSON object per logged step. A
+// value is a number or a list of numbers, and reads back bit for bit. JSON has no NaN and no
+// infinities, so they are the strings "NaN", "Infinity" and "-Infinity". metrics.h5 repeats the
+// lists as arrays for HDF5 tools and adds the attention maps of the last diagnostics.
 
 #include <algorithm>
 #include <concepts>
@@ -28,17 +27,17 @@
 
 namespace difftape::run {
 
-/// What each row logged of a metric. Memory follows from the rows that logged it: in a million
-/// steps most metrics are measured seldom.
+/// The values of one metric by row. Memory is proportional to the rows that logged it, because most
+/// metrics are logged rarely.
 template <class T>
 class Column {
  public:
   Column() = default;
-  /// Of the rows from the first on.
+  /// Makes a column of the values of rows 0, 1, ...
   Column(std::vector<T> values) : values_(std::move(values)) {}
   Column(std::initializer_list<T> values) : values_(values) {}
 
-  /// Fast for a row behind all others.
+  /// Sets the value of a row; constant time if the row follows all others.
   void set(std::size_t row, T value) {
     const std::size_t at = position(row);
     if (is_at(at, row)) {
@@ -55,7 +54,7 @@ class Column {
     values_.insert(values_.begin() + offset, std::move(value));
   }
 
-  /// NaN or an empty list where a row logged nothing.
+  /// Returns the value of a row; NaN or an empty list if the row logged nothing.
   const T& operator[](std::size_t row) const {
     static const T nothing = [] {
       if constexpr (std::floating_point<T>) return std::numeric_limits<T>::quiet_NaN();
@@ -65,12 +64,12 @@ class Column {
     return is_at(at, row) ? values_[at] : nothing;
   }
 
-  /// What was logged, by row, and the row of each.
+  /// Return the logged values in the order of their rows, and the row of value i.
   const std::vector<T>& values() const { return values_; }
   std::size_t row(std::size_t i) const { return rows_.empty() ? i : rows_[i]; }
 
  private:
-  /// Of the first value whose row is not before this one.
+  /// Returns the index of the first value at this row or a later one.
   std::size_t position(std::size_t row) const {
     if (rows_.empty()) return std::min(row, values_.size());
     return static_cast<std::size_t>(std::ranges::lower_bound(rows_, row) - rows_.begin());
@@ -80,10 +79,10 @@ class Column {
   }
 
   std::vector<T> values_;
-  std::vector<std::uint32_t> rows_;  ///< of the values; empty: they are of the rows from 0 on
+  std::vector<std::uint32_t> rows_;  ///< of the values; empty: rows 0, 1, ...
 };
 
-/// A number, or a list of them such as one a head.
+/// A number, or a list such as one number per head.
 struct MetricValue : std::variant<double, std::vector<double>> {
   MetricValue(double number) : variant(number) {}
   MetricValue(std::vector<double> list) : variant(std::move(list)) {}
@@ -92,77 +91,78 @@ struct MetricValue : std::variant<double, std::vector<double>> {
 using Metrics = std::vector<std::pair<std::string, MetricValue>>;
 
 /// The validation loss in each of kLossGroups groups of held-out documents (val/group_loss,
-/// val/group_tokens). Empty lists: it was not measured.
+/// val/group_tokens). Empty lists mean that it was not measured.
 struct GroupLosses {
-  std::vector<double> loss;    ///< nats per scored token; NaN where none is scored
-  std::vector<double> tokens;  ///< scored
+  std::vector<double> loss;    ///< nats per scored token; NaN for groups without scored tokens
+  std::vector<double> tokens;  ///< numbers of scored tokens
 };
 
 /// Appends to metrics.jsonl. A crash loses at most the line being written.
 class MetricsWriter {
  public:
-  /// Continues the file if it exists. Throws OutputError.
+  /// Opens the file and appends to it if it exists. Throws OutputError.
   explicit MetricsWriter(const std::filesystem::path& path) : file_(path) {}
   /// Appends one line; steps must increase. Throws OutputError, for example when the disk is full.
   void write(Index step, const Metrics& metrics);
-  /// Brings what was written to the disk. Throws OutputError.
+  /// Syncs the written lines to the disk. Throws OutputError.
   void sync() { file_.sync(); }
 
  private:
   system::AppendFile file_;
 };
 
-/// Columns by metric name: of numbers and of lists. No name is in both.
+/// Columns of numbers and of lists by metric name. A name is in one of the two only.
 struct MetricsTable {
-  std::vector<double> step;  ///< of each row
+  std::vector<double> step;  ///< step of each row
   std::map<std::string, Column<double>, std::less<>> columns;
   std::map<std::string, Column<std::vector<double>>, std::less<>> lists{};
 };
 
-/// Adds a row. Its step must be the largest.
+/// Appends a row, whose step must be larger than all others.
 void append(MetricsTable& table, Index step, const Metrics& metrics);
 
-/// Reads metrics.jsonl. A last line without a newline is a write that a crash cut off, and is
-/// ignored. Throws MissingInput if the file cannot be read and DataError with file:line for
-/// anything that MetricsWriter does not write.
+/// Reads metrics.jsonl. Ignores a last line without a newline, which a crash cut off. Throws
+/// MissingInput if the file cannot be read, and DataError with file:line for lines that
+/// MetricsWriter does not write.
 MetricsTable read_metrics(const std::filesystem::path& path);
 
-/// What each step logged of the number `metric`, by step: one column, faster than the table. Every
-/// line is checked to be one of metrics. Throws as read_metrics does.
+/// Returns the logged values of one number metric with their steps, faster than read_metrics.
+/// Checks the step of every line. Throws as read_metrics does.
 std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& path,
                                                   std::string_view metric);
 
-/// The last step of metrics.jsonl and its training loss, nats per token; NaN if it is not a number.
+/// The last step of metrics.jsonl and its training loss in nats per token, NaN if not finite.
 struct LoggedStep {
   Index step = 0;
   double loss = kNaN;
 };
-/// Reads the last complete line alone. Nothing if there is none that can be read.
+/// Reads the last complete line only. Returns nothing if it cannot be read.
 std::optional<LoggedStep> last_logged(const std::filesystem::path& path);
 
-/// Drops every step after `last_step`, and a line that a crash cut off: what a resumed run does
-/// before it appends, to any file of one JSON object with a "step" a line. It looks at what it
-/// drops and at the last line that stays, not at those before. Throws as read_metrics does, and
-/// OutputError.
+/// Drops every step after `last_step` and an incomplete last line, as a resumed run does before it
+/// appends. Works on any file with one JSON object with a "step" per line. Reads the dropped lines
+/// and the last remaining one only. Throws as read_metrics does, and OutputError.
 void truncate_metrics(const std::filesystem::path& path, Index last_step);
 
-/// The maps of the first measured sequence, one tensor a layer: (output heads, S, T, T), rows
-/// queries and columns keys, 0 where a query is masked. S is 1, or 3 with two maps: A1, A2, and
-/// |A1 - lambda A2| with rows that add up to 1. T is at most 64.
+/// Attention maps of the first measured sequence, one tensor per layer: (output heads, S, T, T)
+/// with queries as rows, keys as columns, and 0 for masked pairs. S is 1, or 3 with two maps: A1,
+/// A2 and |A1 - lambda A2| with rows normalized to sum to 1. T is at most 64.
 struct AttentionMaps {
-  Index step = 0;  ///< after which they were seen
+  Index step = 0;  ///< step after which they were computed
   std::vector<Tensor> layers;
 };
 
-/// Replaces the file at `path`: /step (int64) and one double dataset per list metric under its
-/// name, (length of /step, n), n its longest list, NaN beyond the end of a shorter one and where a
-/// step logged none; of a long run that is compressed. A list of the last step alone is (n). Maps
-/// are float datasets /attention_maps/<layer>; the group has the attribute `step`. Throws
-/// OutputError.
+/// Replaces the file at `path` by these datasets. Throws OutputError.
+///   /step                     int64
+///   /<list metric>            double (length of /step, n), n the length of its longest list,
+///   padded
+///                             with NaN; compressed if some steps did not log it
+///   /<last-step list metric>  double (n)
+///   /attention_maps/<layer>   float; the group has the attribute `step`
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,
                       const std::optional<AttentionMaps>& maps = std::nullopt);
 
-/// The maps of a metrics.h5, nothing if it has none. Throws MissingInput or DataError.
+/// Returns the maps of a metrics.h5, nothing if it has none. Throws MissingInput or DataError.
 std::optional<AttentionMaps> read_attention_maps(const std::filesystem::path& metrics_h5);
 
 }  // namespace difftape::run

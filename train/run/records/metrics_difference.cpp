@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kSpeeds = "throughput/";
 
-/// The metric of the registry that is logged under a name, or its end if there is none.
+/// Returns the metric of the registry that is logged under a name, or the end of the registry.
 const Metric* registered(const std::string& name) {
   return std::ranges::find_if(kMetrics, [&](const Metric& metric) {
     return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
@@ -27,15 +27,15 @@ const Metric* registered(const std::string& name) {
 
 using Found = std::optional<DifferentMetric>;
 
-/// Of a metric that is a number.
+/// Compares the numbers of one step.
 Found compared(const std::string& name, double a, double b) {
   if (same_bits(a, b)) return std::nullopt;
   if ((std::isnan(a) || std::isnan(b)) && !is_of_every_step(name)) return std::nullopt;
   return DifferentMetric{name, 0, a, b};
 }
 
-/// Of a list the first item that differs; NaN stands for one that the shorter list lacks. An empty
-/// list was not logged.
+/// Returns the first item that differs; the shorter list is padded with NaN. An empty list was not
+/// logged.
 Found compared(const std::string& name, const std::vector<double>& a,
                const std::vector<double>& b) {
   if (a.empty() || b.empty()) return std::nullopt;
@@ -48,7 +48,7 @@ Found compared(const std::string& name, const std::vector<double>& a,
   return std::nullopt;
 }
 
-/// Two runs and the rows of their tables that are of the same step.
+/// Pairs of rows of two tables with the same step.
 class Comparison {
  public:
   Comparison(const MetricsTable& a, const MetricsTable& b) : steps_(a.step) {
@@ -60,7 +60,7 @@ class Comparison {
     }
   }
 
-  /// Compares columns of numbers, or of lists.
+  /// Compares columns of numbers or columns of lists.
   template <class Columns>
   void add(const Columns& a, const Columns& b, MetricsDifference& to) const {
     for (const auto& [name, column] : a) {

@@ -1,5 +1,5 @@
 #pragma once
-// Compares what two runs logged, bit for bit.
+// Compares the logged metrics of two runs bit for bit.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace difftape::run {
 
-/// A metric, one item of a list as "attn/head/lambda/0[1]", at the first step at which it differs.
+/// A metric at the first step at which it differs; list items are named "attn/head/lambda/0[1]".
 struct DifferentMetric {
   std::string name;
   Index step = 0;
@@ -16,9 +16,9 @@ struct DifferentMetric {
 };
 
 struct MetricsDifference {
-  Index common_steps = 0, only_in_a = 0, only_in_b = 0;  ///< steps that were logged
-  /// Metrics of both runs, by step, those of a step in the order of the registry. Left out are
-  /// speeds, which are never the same.
+  Index common_steps = 0, only_in_a = 0, only_in_b = 0;  ///< numbers of logged steps
+  /// Different metrics of both runs by step, then in the order of the registry. Speeds, which are
+  /// never equal, are left out.
   std::vector<DifferentMetric> metrics;
   /// Metrics that only one of the runs logged.
   std::vector<std::string> metrics_of_a, metrics_of_b;
@@ -27,18 +27,18 @@ struct MetricsDifference {
   bool same_numbers() const;
 };
 
-/// Compares numbers at the steps at which both logged them. A metric that is logged at every step
-/// may be NaN; NaN of another one means that it was not logged.
+/// Compares metrics at the steps that both runs logged. NaN is a value of a metric that every step
+/// logs; for other metrics NaN means not logged.
 MetricsDifference difference(const MetricsTable& a, const MetricsTable& b);
 
-/// Returns true if two numbers are equal bit for bit. All NaN are one: metrics.jsonl does not tell
-/// them apart.
+/// Returns true if two numbers are equal bit for bit. All NaN are equal, because metrics.jsonl does
+/// not distinguish them.
 bool same_bits(double a, double b);
 
-/// Returns true if each step logs a number of this name.
+/// Returns true if every step logs a number of this name.
 bool is_of_every_step(const std::string& name);
 
-/// Returns the group of a logged name: "attn/entropy/..." of attn/entropy/3. That is the name
+/// Returns the group of a logged name: "attn/entropy/..." for attn/entropy/3. Returns the name
 /// itself if the metric has one value per step or is not in the registry.
 std::string family_of(const std::string& name);
 

@@ -44,7 +44,7 @@ std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
 
 LineField val_field(double loss) { return {"val", system::number(loss, "{:.4f}")}; }
 
-/// Joins fields as long as they fit into `width` columns, labels dimmed if `color`.
+/// Joins the leading fields that fit into `width` columns; dims labels if `color`.
 std::string join(const std::vector<LineField>& all, std::size_t width, bool color) {
   std::string line;
   std::size_t used = 0;

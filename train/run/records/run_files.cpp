@@ -33,7 +33,7 @@ RunState state_of_name(const std::string& name) {
   return *state;
 }
 
-/// Parses a JSON file that must hold an object, and turns what `use` rejects into a DataError.
+/// Parses a JSON file and applies `use` to it. Turns any exception into a DataError.
 template <class F>
 auto parse_file(const fs::path& path, F&& use) {
   const std::string text = system::read_text(path);
@@ -44,7 +44,7 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
-/// Since version 3 the configuration is in config.yaml alone.
+/// Format version of env.json. Since version 3 only config.yaml contains the configuration.
 constexpr Index kEnvVersion = 3;
 
 void store_env(const fs::path& dir, const Json& env) {
@@ -95,8 +95,10 @@ void create_run_dir(const fs::path& dir) {
 
 void require_run_dir(const fs::path& dir) {
   std::error_code error;
-  throw_if<MissingInput>(fs::status(dir, error).type() == fs::file_type::not_found,
-                         "there is no directory {}; give that of a run", dir.string());
+  throw_if<MissingInput>(
+      fs::status(dir, error).type() == fs::file_type::not_found,
+      "{}: is not a directory, but must be a run directory; give the --out of difftape train",
+      dir.string());
   if (!fs::exists(dir / "status.json", error)) {
     if (error) throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
     throw MissingInput(
@@ -154,7 +156,7 @@ RunStatus read_status(const fs::path& dir) {
   require_run_dir(dir);
   RunStatus status = parse_status(dir);
   if (status.state == RunState::running && !system::DirectoryLock::is_held(dir)) {
-    status = parse_status(dir);  // it may have ended in between
+    status = parse_status(dir);  // the run may have ended in between
     if (status.state == RunState::running) status.state = RunState::killed;
   }
   if (status.state == RunState::running || status.state == RunState::killed) {
@@ -198,7 +200,7 @@ Json read_env(const fs::path& dir) {
 }
 
 Config config_of_run(const fs::path& dir) {
-  if (system::is_there(dir / "env.json")) read_env(dir);  // another format has other keys
+  if (system::is_there(dir / "env.json")) read_env(dir);  // other versions have other keys
   const fs::path yaml = dir / "config.yaml";
   return config_from_yaml(system::read_text(yaml), yaml.string());
 }
@@ -211,9 +213,9 @@ RunDir open_run(const fs::path& dir) {
 }
 
 void require_precision(const fs::path& made, std::string_view precision, std::string_view verb) {
-  throw_if<DataError>(precision != kRealName,
-                      "{}: was made in {}, this program computes in {}; {} with {}", made.string(),
-                      precision, kRealName, verb, precision == "f64" ? "difftape-f64" : "difftape");
+  throw_if<DataError>(
+      precision != kRealName, "{}: was made in {}, but this program computes in {}; {} with {}",
+      made.string(), precision, kRealName, verb, precision == "f64" ? "difftape-f64" : "difftape");
 }
 
 std::string cpu_model() {
@@ -240,8 +242,8 @@ void remove_partial_start(const fs::path& dir) {
   const system::DirectoryLock lock(dir);
   throw_if<OutputError>(
       !is_partial_start(dir),
-      "{} holds more than the beginning of a run; nothing is overwritten: remove it, or choose "
-      "another directory with --out",
+      "{} holds other files than the beginning of a run; nothing is overwritten: remove it, or "
+      "choose another directory with --out",
       dir.string());
   for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
     std::error_code error;

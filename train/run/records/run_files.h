@@ -1,6 +1,6 @@
 #pragma once
-// A run directory: what it was made with (config.yaml), what ran and on what (env.json), how far it
-// got (status.json). The files are replaced in one piece, never half-written.
+// A run directory: its configuration (config.yaml), the program and machine that ran it (env.json),
+// and its progress (status.json). The files are replaced atomically.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -15,31 +15,31 @@
 
 namespace difftape::run {
 
-/// Makes the directory of a new run, with its parents. An empty directory is accepted. Throws
-/// OutputError if anything else is there already, or with the path and the reason if it cannot.
+/// Creates the directory of a new run and its parents. Accepts an empty directory. Throws
+/// OutputError if the path exists otherwise or cannot be created.
 void create_run_dir(const std::filesystem::path& dir);
 
-/// The first of `dir`, `dir`-2, `dir`-3, ... where create_run_dir can make a run.
+/// Returns the first of `dir`, `dir`-2, `dir`-3, ... that create_run_dir accepts.
 std::filesystem::path free_run_dir(const std::filesystem::path& dir);
 
-/// True if `dir` is not empty and holds nothing but what a run writes before its first status.json:
-/// some of `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their
-/// temporary names. DirectoryLock tells whether the process still runs.
+/// Returns true if `dir` is not empty and holds only files that a run writes before its first
+/// status.json: `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their
+/// temporary names. DirectoryLock tells if the process still runs.
 bool is_partial_start(const std::filesystem::path& dir);
 
-/// Empties such a directory, so that a new run can be made there. Throws OutputError if it holds
-/// anything else, if a process holds its lock, or if a file cannot be removed.
+/// Empties such a directory for a new run. Throws OutputError if it holds other files, if a process
+/// holds its lock, or if a file cannot be removed.
 void remove_partial_start(const std::filesystem::path& dir);
 
-/// Removes files that a process left half written: those with a temporary name, of the run and of
-/// its checkpoints. For who holds the lock. What cannot be removed stays.
+/// Removes the temporary files of the run and of its checkpoints, which a killed process left. The
+/// caller must hold the lock. Ignores files that cannot be removed.
 void remove_temporary_files(const std::filesystem::path& dir);
 
-/// Checks that a run to resume is there. Throws MissingInput.
+/// Throws MissingInput unless `dir` is a directory with a status.json.
 void require_run_dir(const std::filesystem::path& dir);
 
-/// Two of them status.json never has: `queued` waits in a sweep; `killed` has a status.json that
-/// says running and no process that holds its lock.
+/// State of a run. status.json never contains `queued`, which waits in a sweep, and `killed`, whose
+/// status.json says running although no process holds its lock.
 enum class RunState { queued, running, finished, diverged, stopped, failed, killed };
 
 constexpr auto names_of(RunState) {
@@ -53,54 +53,54 @@ constexpr auto names_of(RunState) {
                                          {"killed", killed}});
 }
 
-/// Nothing more will come.
+/// Returns true if the run is over and cannot be resumed.
 constexpr bool is_complete(RunState state) {
   return state == RunState::finished || state == RunState::diverged;
 }
 
-/// Where a run reached the first value that is not finite.
+/// The first value of a run that is not finite.
 struct Divergence {
   Index step = 0;
   std::string quantity;   ///< a metric name, for example "train/loss"
   std::string parameter;  ///< the first parameter by name that is not finite; empty if all are
-  std::string op = {};  ///< the first op whose value or gradient is not: "<op> in <layer>, forward"
-                        ///< or backward; empty if none is
+  std::string op = {};    ///< the first op whose value or gradient is not finite, as
+                          ///< "<op> in <layer>, forward" or "... backward"; empty if all are
 };
 
 struct RunStatus {
   RunState state = RunState::running;
-  Index step = 0;   ///< steps done
-  Index steps = 0;  ///< steps asked for
+  Index step = 0;   ///< completed steps
+  Index steps = 0;  ///< train.steps
   std::optional<Divergence> diverged = {};
-  std::string started = {};  ///< UTC, ISO 8601; empty: the time of the first write
-  std::string updated = {};  ///< set by every write
+  std::string started = {};  ///< UTC, ISO 8601; the first write sets it
+  std::string updated = {};  ///< UTC, ISO 8601; every write sets it
   std::optional<int> exit_code = {};
   Index parameters = 0;
   Index tokens_per_step = 0;
 };
 
-/// Writes status.json and stamps `started` (once) and `updated` into `status`. Throws OutputError.
+/// Writes status.json and sets `started` (once) and `updated` of `status`. Throws OutputError.
 void write_status(const std::filesystem::path& dir, RunStatus& status);
-/// Returns how far a run is. Of one under way or killed, whose status.json is of its last
-/// checkpoint, the steps are those that it logged. Throws MissingInput if there is no status.json
-/// and DataError if it is not one.
+/// Returns the status of a run. The step of a running or killed run is its last logged one, because
+/// its status.json is as old as its last checkpoint. Throws MissingInput if there is no
+/// status.json, DataError if it is malformed.
 RunStatus read_status(const std::filesystem::path& dir);
 
-/// Writes env.json and returns what read_env reads: the command line, the time, the sections of the
-/// object `facts` (for example "build" and "data"), processor and threads. Nothing added here names
-/// the user or the machine. Throws OutputError.
+/// Writes env.json and returns the object that read_env reads: the command line, the time, the
+/// sections of `facts` (such as "build" and "data"), the processor and the threads. Does not add
+/// the names of the user or the machine. Throws OutputError.
 nlohmann::ordered_json write_env(const std::filesystem::path& dir,
                                  std::span<const std::string> command,
                                  const nlohmann::ordered_json& facts);
-/// Throws MissingInput if there is no env.json and DataError if it is not a JSON object or of
-/// another format.
+/// Reads env.json. Throws MissingInput if there is none, DataError if it is not a JSON object or
+/// has another format version.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
 
-/// Returns the configuration that a run directory was made with. Throws MissingInput, ConfigError,
-/// and DataError for a run of another format.
+/// Returns the configuration of a run directory. Throws MissingInput, ConfigError, and DataError
+/// for a run with another format version.
 Config config_of_run(const std::filesystem::path& dir);
 
-/// What the small files of a run directory say.
+/// The contents of status.json, env.json and config.yaml of a run directory.
 struct RunDir {
   std::filesystem::path dir;
   RunStatus status = {};
@@ -111,23 +111,22 @@ struct RunDir {
   std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
 };
 
-/// Reads them. Throws MissingInput if `dir` is not a run directory, and what read_status, read_env
-/// and config_of_run throw.
+/// Reads a run directory. Throws MissingInput if `dir` is not one, and the errors of read_status,
+/// read_env and config_of_run.
 RunDir open_run(const std::filesystem::path& dir);
 
-/// Adds an object to the list `continued` of env.json, unless the last one there has the same
-/// digest `config`: a process that was killed before it replaced config.yaml wrote it. Throws
-/// OutputError.
+/// Appends an object to the list `continued` of env.json, unless the last entry has the same digest
+/// `config`, which a process killed before it replaced config.yaml wrote. Throws OutputError.
 void add_continuation(RunDir& run, const nlohmann::ordered_json& continued);
 
-/// Throws DataError unless `precision`, in which `made` was computed, is that of this program.
-/// `verb` is what the other program does with it: "resume".
+/// Throws DataError unless this program computes in `precision`, in which `made` was computed. The
+/// message suggests to `verb` it, such as "resume", with the other program.
 void require_precision(const std::filesystem::path& made, std::string_view precision,
                        std::string_view verb);
 
-/// Model name of the processor, or "unknown".
+/// Returns the model name of the processor, or "unknown".
 std::string cpu_model();
-/// The time now in UTC as ISO 8601 to the second: "2025-01-31T12:00:00Z".
+/// Returns the current time in UTC as ISO 8601 to the second: "2025-01-31T12:00:00Z".
 std::string utc_now();
 
 }  // namespace difftape::run

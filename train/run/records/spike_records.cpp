@@ -28,7 +28,8 @@ stats::SpikeSeries series_of(const std::string& quantity) {
   return quantity == kGradNorm ? stats::SpikeSeries::grad_norm : stats::SpikeSeries::loss;
 }
 
-/// Further than any finite value, or further than another finite one.
+/// Returns true if `value` is further from the center than the value of the record. Values that are
+/// not finite are further than all finite ones.
 bool further(double value, const SpikeRecord& than) {
   if (!std::isfinite(than.value)) return false;
   if (!std::isfinite(value)) return true;

@@ -1,20 +1,18 @@
 #pragma once
-// The spikes of a run, one by one: a function of the logged series alone.
+// Spike events of a run, computed from the logged series only.
 //
-// An event is a burst of spiking values of one quantity. It begins with a spike. Later spikes
-// belong to it while the quantity has not recovered and none comes more than 20 steps after the one
-// before; else they begin the next event. Center and spread are those by which its first value was
-// judged (the window of spikes.h) and stay: what comes after does not move the measure.
+// An event is a burst of spikes of one quantity. A later spike belongs to the same event if the
+// quantity has not recovered and the spike comes at most 20 steps after the one before; otherwise
+// it begins a new event. The center and spread of an event are the ones that classified its first
+// value (the window of spikes.h) and stay fixed.
 //
-//   depth       the value furthest from that center, minus the center; a value that is not finite
+//   depth       the value furthest from the center, minus the center; a value that is not finite
 //               is further than any other
-//   recovery    steps from the first spike to the first finite value after it that is no longer
-//               beyond center + r spreads (center - r spreads if the first spike lay below); r = 2,
-//               or the threshold of the rule if that is less. Without a window, any finite value
-//               will do
-//   lead        of a loss event: steps by which a gradient event began before it (0: at the same
-//               step), the latest that began no later and whose last spike is at most 10 steps
-//               before
+//   recovery    steps from the first spike to the first later finite value within center + r
+//               spreads (center - r spreads if the first spike lies below), with r = 2, or the
+//               threshold of the rule if that is smaller. Without a window any finite value counts
+//   lead        for a loss event, steps by which a gradient event began before it (0: at the same
+//               step); the latest such event counts whose last spike is at most 10 steps before
 
 #include <filesystem>
 #include <optional>
@@ -29,28 +27,28 @@ namespace difftape::run {
 
 struct SpikeRecord {
   std::string quantity;           ///< "loss" or "grad_norm"
-  Index step = 0;                 ///< of the first spike
-  Index last_step = 0;            ///< of the last one
-  Index spikes = 0;               ///< values that are spikes
-  Index peak_step = 0;            ///< where the value is
-  double value = 0;               ///< the one furthest from the center
+  Index step = 0;                 ///< step of the first spike
+  Index last_step = 0;            ///< step of the last spike
+  Index spikes = 0;               ///< number of spikes
+  Index peak_step = 0;            ///< step of `value`
+  double value = 0;               ///< the value furthest from the center
   double center = 0, spread = 0;  ///< NaN without a window
   double depth = 0;               ///< value - center, negative below; NaN without a window
   double deviations = 0;          ///< depth / spread
-  std::optional<Index> recovery;  ///< in steps; none: not before the series ended
-  std::optional<Index> lead;      ///< in steps; none: no gradient spike led, or this is one
+  std::optional<Index> recovery;  ///< steps; absent: not before the series ended
+  std::optional<Index> lead;      ///< steps; absent: no gradient spike led, or this is one
 };
 
-/// The size of an event: |deviations|, infinite if it is not finite or has no window.
+/// Returns the size of an event: |deviations|, infinity if that is not finite.
 double size_of(const SpikeRecord& record);
 
-/// Events of one quantity as the values come in.
+/// Collects the events of one quantity as its values arrive.
 class SpikeEvents {
  public:
   SpikeEvents(std::string quantity, const stats::SpikeRule& rule);
-  /// Steps increase.
+  /// Adds the value of a step; steps must increase.
   void add(Index step, double value);
-  /// In the order of their first steps, without leads.
+  /// Returns the events in the order of their first steps, without leads.
   const std::vector<SpikeRecord>& records() const { return records_; }
 
  private:
@@ -60,22 +58,22 @@ class SpikeEvents {
   std::string quantity_;
   stats::SpikeDetector detector_;
   std::vector<SpikeRecord> records_;
-  std::vector<std::size_t> open_;  // records that have not recovered
+  std::vector<std::size_t> open_;  // indices of records that have not recovered
 };
 
-/// All events of both series, ordered by step, of one step the gradient's first. `loss` and `grad`
-/// are as long as `steps`, or empty if they were not logged.
+/// Returns the events of both series by step; at the same step gradient events come first. `loss`
+/// and `grad` have the length of `steps`, or are empty if not logged.
 std::vector<SpikeRecord> spike_records(std::span<const double> steps, std::span<const double> loss,
                                        std::span<const double> grad, const stats::SpikeRule& rule);
-/// Those of train/loss and optim/grad_norm.
+/// Returns the events of train/loss and optim/grad_norm.
 std::vector<SpikeRecord> spike_records(const MetricsTable& metrics, const stats::SpikeRule& rule);
 
-/// Replaces spikes.csv: a line of names, then a line a record; an absent recovery or lead is an
-/// empty field. Throws OutputError.
+/// Replaces spikes.csv: a header, then one line per record, with empty fields for an absent
+/// recovery or lead. Throws OutputError.
 void write_spikes_csv(const std::filesystem::path& path, std::span<const SpikeRecord> records);
 
-/// One line: for each quantity the number of events, the largest and its recovery. Empty if there
-/// are none.
+/// Returns one line with the number of events of each quantity, the largest event and its recovery.
+/// Empty if there are no events.
 std::string spike_summary(std::span<const SpikeRecord> records);
 
 }  // namespace difftape::run

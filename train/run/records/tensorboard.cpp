@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The fields that are written, by the names and numbers of the .proto files.
+// The written fields, with the names and numbers of the .proto files.
 enum class Event : protozero::pbf_tag_type {
   wall_time = 1,  // seconds since 1970
   step = 2,
@@ -49,7 +49,7 @@ enum class HistogramProto : protozero::pbf_tag_type {
   bucket = 7
 };
 
-constexpr std::int32_t kStart = 1;   // SessionLog: events of this step and later ones are void
+constexpr std::int32_t kStart = 1;   // SessionLog: voids events of this step and later ones
 constexpr std::int32_t kString = 7;  // DataType
 constexpr std::size_t kBuckets = 30;
 constexpr std::string_view kPrefix = "events.out.tfevents.";
@@ -63,7 +63,7 @@ std::string little_endian(std::uint64_t number, int bytes) {
   return text;
 }
 
-/// CRC-32C, rotated and shifted so that data may themselves hold checksums.
+/// Returns the masked CRC-32C of TensorFlow: rotated and shifted, so that data may hold checksums.
 std::string checksum(std::string_view bytes) {
   boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
   crc.process_bytes(bytes.data(), bytes.size());
@@ -76,7 +76,7 @@ std::string record(std::string_view event) {
   return length + checksum(length) + std::string(event) + checksum(event);
 }
 
-/// A record of an event now; `fill` adds what it is about.
+/// Returns the record of an event with the current time; `fill` adds its contents.
 template <class F>
 std::string event_record(Index step, F&& fill) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -89,7 +89,7 @@ std::string event_record(Index step, F&& fill) {
 }
 
 void add_config(Message<Summary>& summary, const std::string& config) {
-  std::string markdown;  // an indented line is shown as it is
+  std::string markdown;  // indented lines are shown verbatim
   for (std::size_t begin = 0; begin < config.size();) {
     const std::size_t end = std::min(config.find('\n', begin), config.size());
     markdown += fmt::format("    {}\n", std::string_view(config).substr(begin, end - begin));
@@ -100,7 +100,7 @@ void add_config(Message<Summary>& summary, const std::string& config) {
   {
     Message<TensorProto> tensor(value, Value::tensor);
     tensor.add_enum(TensorProto::dtype, kString);
-    tensor.add_message(TensorProto::shape, std::string());  // of rank 0
+    tensor.add_message(TensorProto::shape, std::string());  // rank 0
     tensor.add_bytes(TensorProto::string_val, markdown);
   }
   Message<SummaryMetadata> metadata(value, Value::metadata);
@@ -108,7 +108,8 @@ void add_config(Message<Summary>& summary, const std::string& config) {
   plugin.add_string(PluginData::plugin_name, "text");
 }
 
-/// Buckets of equal width from the smallest to the largest value; one if all are the same.
+/// Adds a histogram with equal buckets from the smallest to the largest value; one if all are
+/// equal.
 void add_histogram(Message<Summary>& summary, const std::string& tag,
                    const std::vector<double>& values) {
   const auto [low, high] = std::ranges::minmax(values);
@@ -133,7 +134,7 @@ void add_histogram(Message<Summary>& summary, const std::string& tag,
   histogram.add_packed_double(HistogramProto::bucket, counts.begin(), counts.end());
 }
 
-/// The name of an event file of the number after the largest in the directory.
+/// Returns the path of the next event file, one above the largest number in the directory.
 fs::path next_file(const fs::path& dir) {
   std::int64_t last = 0;
   for (const fs::path& path : system::paths_in(dir)) {
@@ -146,7 +147,7 @@ fs::path next_file(const fs::path& dir) {
   return dir / fmt::format("{}{:06}.difftape", kPrefix, last + 1);
 }
 
-/// What a file begins with, if its first step is `step`.
+/// Returns the first records of a file: version, start at `step`, configuration.
 std::string head(Index step, const std::string& config) {
   return event_record(0,
                       [](Message<Event>& event) {

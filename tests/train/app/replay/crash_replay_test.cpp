@@ -159,7 +159,7 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
             "run/diverged/step-00000002.h5 is not one\n");
   const auto f64 = project.difftape({"replay", kDump}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_EQ(f64.exit, 65);
-  EXPECT_THAT(f64.err, HasSubstr("was made in f32, this program computes in f64"));
+  EXPECT_THAT(f64.err, HasSubstr("was made in f32, but this program computes in f64"));
 }
 
 }  // namespace

@@ -189,7 +189,8 @@ TEST_F(Spike, that_cannot_be_replayed_is_reported) {
       "difftape: empty is not a run directory: it has no status.json; give the directory of a "
       "run\n");
   EXPECT_EQ(error({"run"}, 65, {.program = DIFFTAPE_TEST_PROGRAM_F64}),
-            "difftape: run: was made in f32, this program computes in f64; replay with difftape\n");
+            "difftape: run: was made in f32, but this program computes in f64; replay with "
+            "difftape\n");
   const std::string text = contents(project / "text.txt");
   test::put(project / "text.txt", text + "more");
   EXPECT_THAT(error({"run"}, 65), HasSubstr("was made with other data: "));

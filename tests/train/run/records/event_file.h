@@ -1,6 +1,5 @@
 #pragma once
-// Reads event files as TensorBoard does: records between checksums, of the messages that a run
-// writes.
+// Reads event files as TensorBoard does, and checks the checksums of their records.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +14,7 @@
 
 namespace difftape::test {
 
-/// CRC-32C bit by bit, rotated and shifted as in event files.
+/// Computes the masked CRC-32C of event files bit by bit.
 inline std::uint32_t masked_crc(std::string_view bytes) {
   std::uint32_t crc = ~0U;
   for (const char byte : bytes) {
@@ -25,7 +24,7 @@ inline std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(~crc, 15) + 0xA282EAD8U;
 }
 
-/// The payloads of the whole records of a file, each checked.
+/// Returns the payloads of the complete records of a file, and checks each.
 inline std::vector<std::string> records(const std::filesystem::path& file) {
   const std::string bytes = contents(file);
   const auto number = [&](std::size_t at, std::size_t size) {
@@ -52,7 +51,7 @@ struct Histogram {
 
 struct Event {
   std::int64_t step = 0;
-  bool start = false;  ///< takes back this step and later ones
+  bool start = false;  ///< voids this step and later ones
   std::string version, config;
   std::map<std::string, float> numbers;
   std::map<std::string, Histogram> histograms;

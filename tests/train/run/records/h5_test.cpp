@@ -47,7 +47,7 @@ TEST(H5, reads_back_shapes_values_and_attributes) {
   EXPECT_EQ(in.int_attribute("tokens", "vocab_size"), 256);
 }
 
-TEST(H5, converts_to_the_type_that_is_asked_for) {
+TEST(H5, converts_to_the_requested_type) {
   const ScratchDir dir;
   h5::File out = h5::File::create(dir / "a.h5");
   out.write<double>("x", {1}, std::vector<double>{0.1});
@@ -61,7 +61,7 @@ TEST(H5, converts_to_the_type_that_is_asked_for) {
   EXPECT_THAT(in.read<double>("n"), ElementsAre(42.0));
 }
 
-TEST(H5, lists_children_and_tells_what_exists) {
+TEST(H5, lists_children_and_existing_objects) {
   const ScratchDir dir;
   h5::File out = h5::File::create(dir / "a.h5");
   out.write("model/b.weight", Tensor::zeros({1}));
@@ -120,13 +120,13 @@ TEST(H5, errors_name_file_and_object) {
   out.set_attribute("x", "number", 5);
   out.set_attribute("x", "text", "five");
   EXPECT_THAT([&] { out.string_attribute("x", "number"); },
-              ThrowsMessage<DataError>(path + ": attribute number of x is not a text of variable "
-                                              "length"));
+              ThrowsMessage<DataError>(path + ": attribute number of x is not a variable-length "
+                                              "string"));
   EXPECT_THAT([&] { out.int_attribute("x", "text"); },
               ThrowsMessage<DataError>(HasSubstr("cannot read x, attribute text")));
 }
 
-TEST(H5, refuses_what_is_missing_or_not_hdf5) {
+TEST(H5, rejects_missing_files_and_other_formats) {
   const ScratchDir dir;
   put(dir / "text.h5", "not HDF5");
   EXPECT_THAT(

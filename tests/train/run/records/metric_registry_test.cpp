@@ -8,7 +8,7 @@
 namespace difftape::run {
 namespace {
 
-/// What follows the name in metrics.jsonl.
+/// Returns the suffix of the name in metrics.jsonl.
 const char* suffix(Per per) {
   switch (per) {
     case Per::run:
@@ -31,7 +31,7 @@ const char* suffix(Per per) {
   return "/<row>/<column>";
 }
 
-TEST(MetricRegistry, has_each_name_once_for_what_it_has_a_value_of) {
+TEST(MetricRegistry, has_each_name_once_per_index) {
   std::set<std::string> names;
   for (const Metric& metric : kMetrics) {
     EXPECT_TRUE(names.insert(std::string(metric.name) + suffix(metric.per)).second) << metric.name;

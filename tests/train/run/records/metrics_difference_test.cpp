@@ -27,14 +27,14 @@ TEST(MetricsDifference, finds_the_first_step_at_which_one_bit_differs) {
   EXPECT_EQ(found.common_steps, 3);
 }
 
-TEST(MetricsDifference, takes_minus_zero_for_another_number_and_nan_for_itself) {
+TEST(MetricsDifference, distinguishes_minus_zero_and_equates_nan) {
   EXPECT_THAT(difference(Table({{1}, {{"train/loss", {0.0}}, {"optim/grad_norm", {kNaN}}}}),
                          Table({{1}, {{"train/loss", {-0.0}}, {"optim/grad_norm", {kNaN}}}}))
                   .metrics,
               ElementsAre(FieldsAre("train/loss", 1, 0.0, -0.0)));
 }
 
-TEST(MetricsDifference, is_by_step_and_then_in_the_order_of_the_registry) {
+TEST(MetricsDifference, is_sorted_by_step_then_by_the_registry) {
   const MetricsDifference found = difference(
       Table({{5, 6},
              {{"z", {1, 2}}, {"b", {1, 2}}, {"train/loss", {1, 2}}, {"act/max/0", {1, 2}}},
@@ -58,14 +58,14 @@ TEST(MetricsDifference, compares_the_steps_that_both_logged) {
   EXPECT_FALSE(found.same_numbers());
 }
 
-TEST(MetricsDifference, tells_nan_from_what_was_not_logged) {
+TEST(MetricsDifference, distinguishes_nan_from_unlogged_metrics) {
   const MetricsDifference found = difference(
       Table({{1, 2}, {{"train/loss", {2, kNaN}}, {"val/loss", {kNaN, 3}}}, {{"list", {{}, {1}}}}}),
       Table({{1, 2}, {{"train/loss", {2, 3}}, {"val/loss", {2, kNaN}}}, {{"list", {{1}, {}}}}}));
   EXPECT_THAT(found.metrics, ElementsAre(FieldsAre("train/loss", 2, IsNan(), 3)));
 }
 
-TEST(MetricsDifference, of_lists_of_other_lengths_is_the_first_item_that_one_lacks) {
+TEST(MetricsDifference, of_lists_is_the_first_item_that_differs_or_is_missing) {
   EXPECT_THAT(
       difference(Table({{1}, {}, {{"list", {{1, 2}}}}}), Table({{1}, {}, {{"list", {{1}}}}}))
           .metrics,
@@ -88,7 +88,7 @@ TEST(MetricsDifference, does_not_depend_on_the_order_of_the_runs) {
   EXPECT_TRUE(difference(other, full).same_numbers());
 }
 
-TEST(MetricsDifference, knows_what_a_logged_name_is_one_of) {
+TEST(MetricsDifference, groups_logged_names) {
   for (const auto& [name, family] :
        std::map<std::string, std::string>{{"train/loss", "train/loss"},
                                           {"optim/grad_norm", "optim/grad_norm"},

@@ -24,7 +24,7 @@ using test::ScratchDir;
 using testing::ElementsAre;
 using testing::ThrowsMessage;
 
-TEST(MetricsWriter, writes_one_json_object_a_step_in_the_order_given) {
+TEST(MetricsWriter, writes_one_json_object_per_step_in_the_given_order) {
   const ScratchDir dir;
   MetricsWriter writer(dir / "metrics.jsonl");
   writer.write(1, {{"train/loss", 5.5}, {"optim/lr", 1e-3}});
@@ -36,7 +36,7 @@ TEST(MetricsWriter, writes_one_json_object_a_step_in_the_order_given) {
             "{\"step\":2,\"train/loss\":5.25}\n");
 }
 
-TEST(MetricsWriter, writes_what_json_has_no_number_for_as_strings) {
+TEST(MetricsWriter, writes_nan_and_infinities_as_strings) {
   const ScratchDir dir;
   MetricsWriter(dir / "m").write(3, {{"a", kNaN}, {"b", kInfinity}, {"c", -kInfinity}});
   EXPECT_EQ(contents(dir / "m"),
@@ -65,7 +65,7 @@ TEST(MetricsWriter, a_path_that_cannot_be_opened_is_an_output_error) {
       ThrowsMessage<OutputError>("cannot write /nowhere/metrics.jsonl: No such file or directory"));
 }
 
-TEST(ReadMetrics, gives_columns_with_nan_where_a_step_did_not_log) {
+TEST(ReadMetrics, gives_columns_with_nan_for_steps_without_the_metric) {
   const ScratchDir dir;
   MetricsWriter writer(dir / "m");
   writer.write(10, {{"train/loss", 3}});
@@ -82,7 +82,7 @@ TEST(ReadMetrics, gives_columns_with_nan_where_a_step_did_not_log) {
   EXPECT_EQ(table.columns.size(), 2u);
 }
 
-TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_where_a_step_did_not_log) {
+TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_for_other_steps) {
   const ScratchDir dir;
   MetricsWriter writer(dir / "m");
   writer.write(1, {{"a", 1}});
@@ -98,10 +98,10 @@ TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_where_a_step_did_not_
   EXPECT_EQ(heads[2], std::vector<double>{-0.25});
 }
 
-TEST(ReadMetrics, refuses_a_metric_that_is_a_number_here_and_a_list_there) {
+TEST(ReadMetrics, rejects_a_metric_that_is_both_a_number_and_a_list) {
   const ScratchDir dir;
   const std::string path = (dir / "m").string();
-  const std::string rule = "; a metric is a number in every line or a list in every line";
+  const std::string rule = ", but must be a number in every line or a list in every line";
   put(path, "{\"step\":1,\"a\":1}\n{\"step\":2,\"a\":[1]}\n");
   EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: a is [1]" + rule));
   put(path, "{\"step\":1,\"a\":[1]}\n{\"step\":2,\"a\":1}\n");
@@ -123,7 +123,7 @@ TEST(ReadMetrics, ignores_a_last_line_that_a_crash_cut_off) {
   EXPECT_EQ(read_metrics(dir / "m").step, std::vector<double>{1});
 }
 
-TEST(ReadMetrics, of_an_empty_file_is_an_empty_table) {
+TEST(ReadMetrics, reads_an_empty_file_as_an_empty_table) {
   const ScratchDir dir;
   put(dir / "m", "");
   EXPECT_TRUE(read_metrics(dir / "m").step.empty());
@@ -138,7 +138,8 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
     EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: " + expected))
         << line;
   };
-  const std::string not_metrics = "not a line of metrics; need a JSON object with a whole \"step\"";
+  const std::string not_metrics =
+      "not a line of metrics; expected a JSON object with an integer \"step\"";
   message("epoch 1 loss 2.5", not_metrics);
   message("[1, 2]", not_metrics);
   message("", not_metrics);
@@ -148,11 +149,14 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
   message("{\"step\":9007199254740993}", not_metrics);
   message("{\"step\":5}", "step 5 follows step 5; steps must increase");
   message("{\"step\":6,\"a\":null}",
-          "a is null; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");
+          "a is null, but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of "
+          "these");
   message("{\"step\":6,\"a\":\"nan\"}",
-          "a is \"nan\"; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");
+          "a is \"nan\", but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list "
+          "of these");
   message("{\"step\":6,\"a\":[1,[2]]}",
-          "a is [1,[2]]; need a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of them");
+          "a is [1,[2]], but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list "
+          "of these");
 }
 
 TEST(ReadMetrics, a_missing_file_is_missing_input) {
@@ -165,7 +169,7 @@ TEST(ReadMetrics, a_missing_file_is_missing_input) {
       ThrowsMessage<MissingInput>("cannot read " + dir.path().string() + ": Is a directory"));
 }
 
-TEST(TruncateMetrics, keeps_the_steps_up_to_the_last_and_drops_a_torn_line) {
+TEST(TruncateMetrics, keeps_the_steps_up_to_the_last_and_drops_an_incomplete_line) {
   const ScratchDir dir;
   MetricsWriter writer(dir / "m");
   for (const Index step : {10, 20, 30}) writer.write(step, {{"a", 1}});
@@ -179,7 +183,7 @@ TEST(TruncateMetrics, keeps_the_steps_up_to_the_last_and_drops_a_torn_line) {
   EXPECT_EQ(contents(dir / "m"), "");
 }
 
-TEST(TruncateMetrics, finds_a_damaged_tail_and_leaves_it_alone) {
+TEST(TruncateMetrics, reports_a_damaged_tail_and_does_not_change_it) {
   const ScratchDir dir;
   const std::string whole = "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n";
   const auto refuses = [&](const std::string& text, Index last, const std::string& message) {
@@ -188,21 +192,22 @@ TEST(TruncateMetrics, finds_a_damaged_tail_and_leaves_it_alone) {
                 ThrowsMessage<DataError>((dir / "m").string() + message));
     EXPECT_EQ(contents(dir / "m"), text);
   };
-  const std::string no_line = ": not a line of metrics; need a JSON object with a whole \"step\"";
+  const std::string no_line =
+      ": not a line of metrics; expected a JSON object with an integer \"step\"";
   refuses(whole + "{\"st\n{\"step\":5}\n", 2, ":4" + no_line);
   refuses(whole + std::string(20, '\0') + "\n", 3, ":4" + no_line);
   refuses("{\"step\":1}\nx\n{\"step\":3}\n", 2, ":2" + no_line);
   refuses(whole + "{\"step\":3}\n", 2, ":4: step 3 follows step 3; steps must increase");
 }
 
-TEST(TruncateMetrics, does_not_look_at_lines_before_the_last_that_stays) {
+TEST(TruncateMetrics, does_not_read_lines_before_the_last_remaining_one) {
   const ScratchDir dir;
   put(dir / "m", "x\n{\"step\":2}\n{\"step\":3}\n");
   truncate_metrics(dir / "m", 2);
   EXPECT_EQ(contents(dir / "m"), "x\n{\"step\":2}\n");
 }
 
-TEST(ReadMetric, is_a_column_of_the_table_and_checks_every_line) {
+TEST(ReadMetric, equals_a_column_of_the_table_and_checks_every_line) {
   const ScratchDir dir;
   MetricsWriter writer(dir / "m");
   for (const Index step : {10, 20, 30}) writer.write(step, {{"a", 1.0}, {"b", 0.5 * step}});
@@ -214,14 +219,14 @@ TEST(ReadMetric, is_a_column_of_the_table_and_checks_every_line) {
   EXPECT_THROW(read_metric(dir / "m", "b"), DataError);
 }
 
-TEST(Column, is_a_map_from_rows_in_whatever_order_they_come) {
+TEST(Column, maps_rows_in_any_order_of_insertion) {
   const RandomStream random(7, "rows");
   for (std::uint64_t trial = 0; trial < 20; ++trial) {
     Column<double> column;
     std::map<std::size_t, double> expected;
     for (std::uint64_t i = 0; i < 60; ++i) {
       const std::uint64_t at = 100 * trial + i;
-      // First one behind the other, as files have them; then anywhere.
+      // First consecutive rows, as in files; then random rows.
       const std::size_t row = trial % 2 == 0 && i < 30 ? i : random.below(at, 50);
       column.set(row, static_cast<double>(at));
       expected[row] = static_cast<double>(at);
@@ -242,7 +247,7 @@ TEST(Column, is_a_map_from_rows_in_whatever_order_they_come) {
   }
 }
 
-TEST(Column, has_an_empty_list_where_a_row_logged_none) {
+TEST(Column, has_an_empty_list_for_a_row_without_one) {
   Column<std::vector<double>> lists;
   lists.set(3, {1, 2});
   EXPECT_TRUE(lists[2].empty());
@@ -250,7 +255,7 @@ TEST(Column, has_an_empty_list_where_a_row_logged_none) {
   EXPECT_TRUE(lists[4].empty());
 }
 
-TEST(MetricsH5, has_the_steps_and_a_matrix_per_list_with_nan_where_there_is_nothing) {
+TEST(MetricsH5, has_the_steps_and_one_matrix_per_list_padded_with_nan) {
   const ScratchDir dir;
   MetricsTable table{{1, 2, 3}, {{"train/loss", {4, 5, 6}}}};
   table.lists = {{"attn/head/lambda/0", {{0.25, 0.5}, {}, {0.75}}}, {"none", {{}, {}, {}}}};
@@ -264,7 +269,7 @@ TEST(MetricsH5, has_the_steps_and_a_matrix_per_list_with_nan_where_there_is_noth
   EXPECT_FALSE(in.exists("train/loss")) << "numbers are in metrics.jsonl alone";
 }
 
-TEST(MetricsH5, a_list_of_the_last_step_alone_has_no_axis_of_steps) {
+TEST(MetricsH5, a_list_of_the_last_step_has_no_step_axis) {
   const ScratchDir dir;
   MetricsTable table{{1, 2, 3}, {}};
   table.lists["val/group_loss"].set(2, {0.5, 0.25});
@@ -291,13 +296,13 @@ TEST(MetricsH5, keeps_attention_maps_of_any_number_of_layers_in_single_precision
   EXPECT_FALSE(read_attention_maps(dir / "without.h5").has_value());
 }
 
-TEST(MetricsH5, of_a_run_without_steps_is_a_valid_file) {
+TEST(MetricsH5, is_a_valid_file_for_a_run_without_steps) {
   const ScratchDir dir;
   write_metrics_h5(dir / "metrics.h5", {});
   EXPECT_TRUE(h5::File::open(dir / "metrics.h5").read<std::int64_t>("step").empty());
 }
 
-TEST(MetricsH5, a_directory_that_is_not_there_is_an_output_error) {
+TEST(MetricsH5, a_missing_directory_is_an_output_error) {
   const ScratchDir dir;
   const auto path = dir / "gone" / "metrics.h5";
   EXPECT_THAT(

@@ -29,7 +29,7 @@ StepReport report(Index step) {
           .peak_share = 0.43};
 }
 
-/// A clock that tests set.
+/// A clock that tests control.
 struct FakeTime {
   double now = 0;
   Progress::Clock clock() {
@@ -37,7 +37,7 @@ struct FakeTime {
   }
 };
 
-TEST(Progress, a_plain_line_says_everything_about_a_step) {
+TEST(Progress, a_plain_line_has_all_values_of_a_step) {
   const ScratchDir dir;
   std::ostringstream console;
   FakeTime time;
@@ -52,7 +52,7 @@ TEST(Progress, a_plain_line_says_everything_about_a_step) {
             "43% of peak  2 spikes  val 2.6250\n");
 }
 
-TEST(Progress, leaves_out_what_is_not_known) {
+TEST(Progress, omits_unknown_values) {
   const ScratchDir dir;
   std::ostringstream console;
   StepReport first = report(1);
@@ -86,7 +86,7 @@ TEST(Progress, a_validated_step_always_gets_a_line) {
   EXPECT_THAT(console.str(), HasSubstr("step  13/500"));
 }
 
-TEST(Progress, a_terminal_sees_one_rewritten_line_at_most_ten_times_a_second) {
+TEST(Progress, a_terminal_line_is_rewritten_at_most_ten_times_per_second) {
   const ScratchDir dir;
   std::ostringstream console;
   FakeTime time;
@@ -118,7 +118,7 @@ TEST(Progress, a_terminal_keeps_validated_lines_and_shows_the_last_validation_lo
   EXPECT_THAT(console.str(), HasSubstr("loss 2.5000  val 2.2500  grad_norm"));
 }
 
-TEST(Progress, a_note_does_not_land_on_the_rewritten_line) {
+TEST(Progress, a_note_does_not_overwrite_the_progress_line) {
   const ScratchDir dir;
   std::ostringstream console;
   {
@@ -139,7 +139,7 @@ TEST(Progress, a_line_never_exceeds_the_terminal) {
   EXPECT_THAT(console.str(), Not(HasSubstr("grad_norm")));
 }
 
-TEST(Progress, colors_only_when_asked_for) {
+TEST(Progress, uses_colors_only_on_request) {
   const ScratchDir dir;
   std::ostringstream plain, color;
   Progress(plain, kTerminal, dir / "log", 500).step(report(1));
@@ -149,7 +149,7 @@ TEST(Progress, colors_only_when_asked_for) {
   EXPECT_THAT(contents(dir / "log"), Not(HasSubstr("\x1b")));
 }
 
-TEST(Progress, the_time_left_after_a_resume_counts_only_the_steps_made_now) {
+TEST(Progress, the_eta_after_a_resume_uses_only_new_steps) {
   const ScratchDir dir;
   std::ostringstream console;
   FakeTime time;
@@ -167,7 +167,7 @@ TEST(Progress, a_full_disk_is_an_output_error) {
       testing::ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
 }
 
-TEST(ConsoleStyle, of_a_file_is_plain) {
+TEST(ConsoleStyle, is_plain_for_a_file) {
   const ScratchDir dir;
   std::FILE* file = std::fopen((dir / "f").c_str(), "w");
   const ConsoleStyle style = console_style(fileno(file));

@@ -20,14 +20,14 @@ using testing::MatchesRegex;
 using testing::ThrowsMessage;
 namespace fs = std::filesystem;
 
-TEST(RunDirectory, is_created_with_its_parents_and_may_be_an_empty_one) {
+TEST(RunDirectory, is_created_with_its_parents_and_may_exist_if_empty) {
   const ScratchDir dir;
   create_run_dir(dir / "runs/a");
   EXPECT_TRUE(fs::is_directory(dir / "runs/a"));
   EXPECT_NO_THROW(create_run_dir(dir / "runs/a"));
 }
 
-TEST(RunDirectory, is_rid_of_half_written_files_and_of_nothing_else) {
+TEST(RunDirectory, loses_only_its_temporary_files) {
   const ScratchDir dir;
   fs::create_directories(dir / "checkpoints/kept.tmp");
   for (const char* name : {"status.json.tmp", "metrics.jsonl", "checkpoints/step-00000001.h5.tmp",
@@ -70,7 +70,7 @@ TEST(RunStatus, reads_back_what_was_written) {
   EXPECT_EQ(read.tokens_per_step, 4096);
 }
 
-TEST(RunStatus, of_a_run_under_way_has_no_exit_code_and_no_divergence) {
+TEST(RunStatus, of_a_running_run_has_no_exit_code_and_no_divergence) {
   const ScratchDir dir;
   RunStatus status{.steps = 500};
   write_status(dir.path(), status);
@@ -84,7 +84,7 @@ TEST(RunStatus, of_a_run_under_way_has_no_exit_code_and_no_divergence) {
   EXPECT_FALSE(read.diverged || read.exit_code);
 }
 
-TEST(RunStatus, is_replaced_in_one_piece_and_not_where_a_link_leads) {
+TEST(RunStatus, is_replaced_atomically_without_following_links) {
   const ScratchDir dir;
   RunStatus status{.step = 1};
   write_status(dir.path(), status);
@@ -99,7 +99,7 @@ TEST(RunStatus, is_replaced_in_one_piece_and_not_where_a_link_leads) {
   EXPECT_EQ(contents(dir / "other"), "of somebody");
 }
 
-TEST(RunStatus, that_is_damaged_is_a_data_error_naming_the_file) {
+TEST(RunStatus, is_a_data_error_naming_the_file_if_damaged) {
   const ScratchDir dir;
   const std::string place = (dir / "status.json").string() + " is damaged: ";
   put(dir / "status.json", "{\"state\": \"runn");
@@ -130,7 +130,7 @@ TEST(Environment, lists_each_continuation_with_another_configuration_once) {
   EXPECT_EQ(read_env(dir.path())["continued"].size(), 3U);
 }
 
-TEST(Environment, of_another_format_is_refused_by_name) {
+TEST(Environment, of_another_format_version_is_rejected) {
   const ScratchDir dir;
   for (const auto& [version, which] :
        {std::pair("", "earlier"), std::pair(R"("format_version": 2, )", "earlier"),
@@ -150,7 +150,7 @@ TEST(Environment, survives_a_command_line_that_is_not_utf8) {
   EXPECT_EQ(read_env(dir.path())["command"][0], "caf\xEF\xBF\xBD");
 }
 
-TEST(Environment, that_is_damaged_is_a_data_error_naming_the_file) {
+TEST(Environment, is_a_data_error_naming_the_file_if_damaged) {
   const ScratchDir dir;
   for (const char* text :
        {"", "1", "{\"command\": 1}", "{\"command\": [], \"format_version\": {}}"}) {
@@ -160,7 +160,7 @@ TEST(Environment, that_is_damaged_is_a_data_error_naming_the_file) {
   }
 }
 
-TEST(RunStatus, of_a_run_that_was_killed_has_the_steps_that_it_logged) {
+TEST(RunStatus, of_a_killed_run_has_the_last_logged_step) {
   const ScratchDir dir;
   RunStatus status{.step = 4, .steps = 500};
   write_status(dir.path(), status);

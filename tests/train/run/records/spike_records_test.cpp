@@ -16,7 +16,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// 50 values with mean 0 and std 1, steps 1 to 50, and then those of the test, from step 51 on.
+/// Returns 50 values with mean 0 and std 1, followed by `more` from step 51 on.
 Values after_fifty(const Values& more) {
   Values all;
   for (int i = 0; i < 50; ++i) all.push_back(i % 2 == 0 ? 1 : -1);
@@ -31,7 +31,7 @@ std::vector<SpikeRecord> records(const Values& loss, const Values& grad = {},
   return spike_records(steps, loss, grad, rule);
 }
 
-TEST(SpikeRecords, tell_step_depth_and_recovery) {
+TEST(SpikeRecords, have_step_depth_and_recovery) {
   const auto found = records(after_fifty({20, 5, 2.5, 1.5, 0}));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].quantity, "loss");
@@ -47,7 +47,7 @@ TEST(SpikeRecords, tell_step_depth_and_recovery) {
   EXPECT_FALSE(found[0].lead);
 }
 
-TEST(SpikeRecords, that_never_come_back_have_no_recovery) {
+TEST(SpikeRecords, have_no_recovery_if_the_value_stays_high) {
   const auto found = records(after_fifty(Values(30, 20)));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_FALSE(found[0].recovery);
@@ -61,7 +61,7 @@ TEST(SpikeRecords, below_the_mean_recover_upwards) {
   EXPECT_EQ(found[0].recovery, 2);
 }
 
-TEST(SpikeRecords, of_one_burst_are_one_event_with_its_furthest_value) {
+TEST(SpikeRecords, of_one_burst_form_one_event_with_its_furthest_value) {
   const auto found = records(after_fifty({20, 200, 3, 0, 400, 0}));
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].step, 51);
@@ -74,7 +74,7 @@ TEST(SpikeRecords, of_one_burst_are_one_event_with_its_furthest_value) {
   EXPECT_EQ(found[1].step, 55) << "it had recovered";
 }
 
-TEST(SpikeRecords, after_a_long_quiet_begin_a_new_event_though_the_level_stayed_high) {
+TEST(SpikeRecords, begin_a_new_event_after_20_quiet_steps_without_recovery) {
   for (const int quiet : {19, 20}) {
     Values more{20};
     more.insert(more.end(), static_cast<std::size_t>(quiet), 10);
@@ -84,7 +84,7 @@ TEST(SpikeRecords, after_a_long_quiet_begin_a_new_event_though_the_level_stayed_
   }
 }
 
-TEST(SpikeRecords, hold_a_value_that_is_not_finite_to_be_the_furthest) {
+TEST(SpikeRecords, treat_a_value_that_is_not_finite_as_the_furthest) {
   const auto found = records(after_fifty({20, kNaN, 1e9, 0}));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].spikes, 3);
@@ -94,7 +94,7 @@ TEST(SpikeRecords, hold_a_value_that_is_not_finite_to_be_the_furthest) {
   EXPECT_EQ(found[0].recovery, 3);
 }
 
-TEST(SpikeRecords, before_there_is_a_window_recover_with_the_first_finite_value) {
+TEST(SpikeRecords, without_a_window_recover_at_the_first_finite_value) {
   const auto found = records({1, kInfinity, kNaN, 5});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].step, 2);
@@ -103,7 +103,7 @@ TEST(SpikeRecords, before_there_is_a_window_recover_with_the_first_finite_value)
   EXPECT_EQ(found[0].recovery, 2);
 }
 
-TEST(SpikeRecords, of_the_loss_know_by_how_much_the_gradient_led) {
+TEST(SpikeRecords, of_the_loss_have_the_lead_of_the_gradient) {
   for (const auto& [before, lead] : std::vector<std::pair<int, std::optional<Index>>>{
            {0, 0}, {1, 1}, {10, 10}, {11, std::nullopt}}) {
     Values loss = after_fifty(Values(20, 0)), grad = loss;
@@ -122,13 +122,13 @@ TEST(SpikeRecords, of_the_loss_know_by_how_much_the_gradient_led) {
   EXPECT_FALSE(records(loss, grad)[0].lead) << "a gradient that follows does not lead";
 }
 
-TEST(SpikeRecords, use_the_rule_that_is_given) {
+TEST(SpikeRecords, use_the_given_rule) {
   const Values series = after_fifty({3, 0});
   EXPECT_TRUE(records(series).empty());
   EXPECT_EQ(records(series, {}, stats::make_spike_rule(stats::SpikeDefinition::zclip)).size(), 1u);
 }
 
-TEST(SpikeRecords, hold_every_spike_of_the_detector_once) {
+TEST(SpikeRecords, contain_every_spike_of_the_detector_once) {
   const RandomStream stream(1, "records");
   for (const std::string& word : names<stats::SpikeDefinition>()) {
     Values series;
@@ -155,7 +155,7 @@ TEST(SpikeRecords, hold_every_spike_of_the_detector_once) {
   }
 }
 
-TEST(SpikeRecords, are_a_function_of_the_metrics) {
+TEST(SpikeRecords, depend_only_on_the_metrics) {
   MetricsTable table;
   table.columns["train/loss"] = after_fifty({20, 0});
   for (int i = 1; i <= 52; ++i) table.step.push_back(10 * i);
@@ -165,7 +165,7 @@ TEST(SpikeRecords, are_a_function_of_the_metrics) {
   EXPECT_EQ(found[0].recovery, 10) << "in steps, not in lines";
 }
 
-TEST(SpikesCsv, is_one_line_a_record_with_empty_fields_for_what_is_not) {
+TEST(SpikesCsv, has_one_line_per_record_with_empty_fields_for_absent_values) {
   const test::ScratchDir dir;
   Values loss = after_fifty({20.5, 0}), grad = after_fifty({0, kNaN});
   write_spikes_csv(dir / "spikes.csv", records(loss, grad));
@@ -177,7 +177,7 @@ TEST(SpikesCsv, is_one_line_a_record_with_empty_fields_for_what_is_not) {
       "grad_norm,52,52,1,52,NaN,0,0.9901475429766743,NaN,NaN,,\n");
 }
 
-TEST(SpikeSummary, is_one_line_of_counts_and_the_largest) {
+TEST(SpikeSummary, is_one_line_with_counts_and_the_largest_event) {
   EXPECT_EQ(spike_summary({}), "");
   Values loss = after_fifty({20, 0, 0, 0, 90, 0}), grad = after_fifty({0, 0, 0, kNaN});
   EXPECT_EQ(spike_summary(records(loss, grad)),

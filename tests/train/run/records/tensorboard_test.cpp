@@ -1,5 +1,5 @@
-// Event files byte by byte, as tensorflow/core/lib/io/record_writer.h and the .proto files have
-// them; that TensorBoard itself reads them shows read_with_tensorboard.py.
+// Tests the bytes of event files against tensorflow/core/lib/io/record_writer.h and the .proto
+// files. read_with_tensorboard.py checks them with TensorBoard itself.
 #include "train/run/records/tensorboard.h"
 
 #include <gmock/gmock.h>
@@ -19,14 +19,14 @@ using testing::ThrowsMessage;
 
 constexpr const char* kFirst = "events.out.tfevents.000001.difftape";
 
-/// A payload without the wall time that it begins with, which is not 0.
+/// Returns a payload without the wall time at its beginning, which must not be 0.
 std::string timeless(const std::string& payload) {
   EXPECT_EQ(payload[0], '\x09');
   EXPECT_NE(payload.substr(1, 8), std::string(8, '\0'));
   return payload.substr(9);
 }
 
-TEST(EventWriter, writes_the_records_that_the_format_asks_for) {
+TEST(EventWriter, writes_the_records_of_the_format) {
   ASSERT_EQ(std::rotl(test::masked_crc("123456789") - 0xA282EAD8U, 15), 0xE3069283U)
       << "the check value of CRC-32C";
   const ScratchDir dir;
@@ -45,7 +45,7 @@ TEST(EventWriter, writes_the_records_that_the_format_asks_for) {
             step + "\x2A\x13\x0A\x11\x0A\x0A"s + "train/loss" + "\x15\0\0\x20\x40"s);
 }
 
-TEST(EventWriter, makes_a_file_at_the_first_event_of_each_start) {
+TEST(EventWriter, creates_a_file_at_the_first_event_of_each_start) {
   const ScratchDir dir;
   EventWriter first(dir.path(), "");
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
@@ -62,10 +62,10 @@ TEST(EventWriter, makes_a_file_at_the_first_event_of_each_start) {
   EXPECT_THAT(second[3].numbers, ElementsAre(Pair("a", 3)));
 }
 
-TEST(EventWriter, sums_up_a_distribution_in_buckets_of_equal_width) {
+TEST(EventWriter, writes_a_histogram_with_equal_buckets) {
   const ScratchDir dir;
   std::vector<double> values;
-  for (int i = 0; i <= 60; ++i) values.push_back(i / 2.0);  // of 30 buckets each has two, (0, 1]
+  for (int i = 0; i <= 60; ++i) values.push_back(i / 2.0);  // two values per bucket, such as (0, 1]
   values.insert(values.end(), {kInfinity, -kInfinity, std::nan("")});
   EventWriter(dir.path(), "")
       .write(1, {{"attn/lambda/0", 15}},
@@ -79,7 +79,7 @@ TEST(EventWriter, sums_up_a_distribution_in_buckets_of_equal_width) {
   EXPECT_EQ(many.limits.front(), 1);
   EXPECT_EQ(many.limits.back(), 30);
   std::vector<double> counts(30, 2);
-  counts[0] = 3;  // 0 is among them
+  counts[0] = 3;  // the first bucket includes 0
   EXPECT_EQ(many.counts, counts);
   EXPECT_EQ(many.min, 0);
   EXPECT_EQ(many.max, 30);
@@ -91,7 +91,7 @@ TEST(EventWriter, sums_up_a_distribution_in_buckets_of_equal_width) {
   EXPECT_THAT(one.counts, ElementsAre(2));
 }
 
-TEST(EventWriter, keeps_what_is_not_finite) {
+TEST(EventWriter, keeps_values_that_are_not_finite) {
   const ScratchDir dir;
   EventWriter(dir.path(), "")
       .write(1, {{"up", kInfinity}, {"nan", std::nan("")}, {"huge", 1e300}}, {});
@@ -101,7 +101,7 @@ TEST(EventWriter, keeps_what_is_not_finite) {
   EXPECT_EQ(numbers.at("huge"), std::numeric_limits<float>::infinity()) << "beyond a float";
 }
 
-TEST(EventWriter, of_a_directory_that_is_gone_says_so) {
+TEST(EventWriter, reports_a_missing_directory) {
   const ScratchDir dir;
   EventWriter writer(dir / "gone", "");
   EXPECT_THAT([&] { writer.write(1, {}, {}); },

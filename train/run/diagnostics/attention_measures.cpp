@@ -18,7 +18,7 @@ namespace {
 
 Index heads_of(const AttentionView& view) { return std::ssize(view.mapping.outputs); }
 
-/// RMS of the context of each head and token, (output heads, B T).
+/// Returns the RMS of the context of each head and token, (output heads, B T).
 std::vector<double> context_rms(const AttentionView& view) {
   const Index heads = heads_of(view), width = view.context.shape().last();
   const Index tokens = view.context.size() / (heads * width);
@@ -33,18 +33,18 @@ std::vector<double> context_rms(const AttentionView& view) {
   return rms;
 }
 
-/// Whether the RMS of a context is in the interval that holds for uncorrelated values of RMS 1 (Ye
-/// et al. 2026): [1/sqrt(n), 1) for the softmax of a query that sees n keys; (0, 1) with a sink,
-/// softmax1 or a gate; (0, sqrt 2) for two maps. The last is V2's, and V1's too: it is
-/// (0, sqrt(1 + lambda^2)) with lambda 1, which V1 seldom passes; a lambda above it, which only V1
-/// and the raw rule allow, is what the share outside is to show.
+/// Returns true if the RMS of a context is in the interval for uncorrelated values of RMS 1 (Ye et
+/// al. 2026): [1/sqrt(n), 1) for softmax over n keys; (0, 1) with a sink, softmax1 or a gate;
+/// (0, sqrt 2) for two maps. The last is (0, sqrt(1 + lambda^2)) with the largest lambda of V2, 1.
+/// Only V1 and the raw rule allow a larger lambda, which the fraction outside shows.
 bool within_bounds(const AttentionView& view, double rms, Index keys) {
   if (view.mapping.maps == 2) return rms > 0 && rms < std::numbers::sqrt2;
   if (view.gated || view.sinks.allocated()) return rms > 0 && rms < 1;
   return rms >= 1 / std::sqrt(static_cast<double>(keys)) && rms < 1;
 }
 
-/// Queries that see one key are left out: their interval is empty.
+/// Returns the fraction outside the interval, without queries that see one key, whose interval is
+/// empty.
 double share_outside(const AttentionView& view, std::span<const double> rms) {
   const Index heads = heads_of(view), batch = view.q.shape()[0], seq = view.q.shape()[1];
   Index outside = 0, counted = 0;
@@ -62,7 +62,7 @@ double share_outside(const AttentionView& view, std::span<const double> rms) {
   return static_cast<double>(outside) / static_cast<double>(counted);
 }
 
-/// lambda of each head and token, (output heads, B T).
+/// Returns lambda of each head and token, (output heads, B T).
 std::vector<double> lambdas(const AttentionView& view) {
   std::vector<double> all;
   for (Index head = 0; head < heads_of(view); ++head) {
@@ -77,13 +77,13 @@ std::span<const double> of_head(const std::vector<double>& values, size_t head, 
   return std::span(values).subspan(head * tokens, tokens);
 }
 
-/// Of one output head, over all sequences and tokens.
+/// Measurements of one output head over all sequences and tokens.
 struct HeadMeasures {
   double context_rms = 0, first_token = 0, entropy = 0, logit_max = 0, lambda = 0;
-  std::array<double, 2> map_first_token{}, map_logit_max{};  ///< of each softmax map
+  std::array<double, 2> map_first_token{}, map_logit_max{};  ///< per softmax map
 };
 
-/// f of each head, which may be a member.
+/// Returns f, a function or member, of each head.
 template <class F>
 std::vector<double> of_heads(const std::vector<HeadMeasures>& heads, F f) {
   std::vector<double> values;
@@ -91,7 +91,7 @@ std::vector<double> of_heads(const std::vector<HeadMeasures>& heads, F f) {
   return values;
 }
 
-/// Pearson's correlation over the tokens of a head, mean over heads.
+/// Returns the Pearson correlation over the tokens of a head, averaged over heads.
 double mean_correlation(const std::vector<double>& a, const std::vector<double>& b, size_t heads) {
   double sum = 0;
   for (size_t i = 0; i < heads; ++i)
@@ -99,7 +99,7 @@ double mean_correlation(const std::vector<double>& a, const std::vector<double>&
   return sum / static_cast<double>(heads);
 }
 
-/// Sum of f, or of a member, over heads or maps.
+/// Returns the sum of f, a function or member, over heads or maps.
 template <class Each, class F>
 double sum_over(const std::vector<Each>& all, F f) {
   double sum = 0;
@@ -111,13 +111,13 @@ double mean_over(const std::vector<HeadMeasures>& heads, F f) {
   return sum_over(heads, f) / static_cast<double>(heads.size());
 }
 
-/// 1 if a head that gives token 1 so much is a sink, else 0.
+/// Returns 1 if a head with this weight of token 1 is a sink, else 0; NaN for NaN.
 double is_sink(double first_token) {
   if (std::isnan(first_token)) return first_token;
   return first_token > kSinkThreshold ? 1 : 0;
 }
 
-/// One head from the sums of its sequences.
+/// Combines the sums of all sequences of a head.
 HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequences) {
   const Index seq = view.q.shape()[1], batch = std::ssize(sequences);
   const auto queries = static_cast<double>(batch * seq);
@@ -138,23 +138,23 @@ HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequenc
 
 using Eigen::ArrayXd;
 
-/// Row t of the map of a head.
+/// Returns the row of the map of a head at the position of a query.
 ArrayXd head_row(const AttentionView& view, const MapRows& rows, const RetrievalTarget& query,
                  Index head) {
   ArrayXd first = rows.row(0, query.position).probabilities;
   if (view.mapping.maps == 1) return first;
-  return normalised_difference(first, rows.row(1, query.position).probabilities,
+  return normalized_difference(first, rows.row(1, query.position).probabilities,
                                lambda_at(view, query.row, query.position, head));
 }
 
-/// What a row whose first entry is that of key `first` gives the tokens of a span.
+/// Returns the weight of a span in a row that begins at key `first`.
 double attention_to(const ArrayXd& row, Index first, const Span& span) {
   const Index begin = std::max(span.begin - first, Index{0});
   const Index end = std::min(span.end - first, std::ssize(row));
   return begin < end ? row.segment(begin, end - begin).sum() : 0;
 }
 
-/// Sums over the queries of one head.
+/// Returns sums over the queries of one head.
 AnswerAttention sums_of_head(const AttentionView& view, std::span<const RetrievalTarget> queries,
                              Index head) {
   AnswerAttention sums{0, 0};
@@ -166,7 +166,7 @@ AnswerAttention sums_of_head(const AttentionView& view, std::span<const Retrieva
     const Index first = first_key(view, query.row, query.position);
     const double answer = attention_to(row, first, query.answer);
     sums.answer += answer;
-    sums.noise += attention_to(row, first, query.noise) - answer;  // the answer lies within
+    sums.noise += attention_to(row, first, query.noise) - answer;  // the span has the answer
   }
   return sums;
 }

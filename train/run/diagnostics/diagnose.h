@@ -1,5 +1,5 @@
 #pragma once
-// What happens inside a model at one moment of its training, as metrics.
+// Metrics of the inside of a model at one step of its training.
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
@@ -9,21 +9,20 @@ namespace difftape::run {
 
 struct Diagnostics {
   Metrics metrics;
-  Metrics distributions;  ///< all values, a list, that a metric of this name is the mean of
-  AttentionMaps maps;     ///< the step is the caller's to set
+  Metrics distributions;  ///< all values whose mean is the metric of this name
+  AttentionMaps maps;     ///< the caller sets the step
 };
 
-/// Metrics of the hidden states (B, T, C) after a layer, by name, without the layer.
+/// Returns the metrics of the hidden states (B, T, C) after a layer, by name without the layer.
 Metrics activation_metrics(const Tensor& hidden);
 
-/// Runs the model on the sequences once more, in inference mode and in the precision of the
-/// training, and measures every layer. Reads parameters, data and nothing else, and changes
-/// nothing; documents end as data.eos_token_id says.
+/// Runs the model on the sequences in inference mode, in the precision of the training, and
+/// measures every layer. Changes no state. Documents end at `eos_token_id`.
 Diagnostics diagnose(LanguageModel& model, const Batch& batch, Index eos_token_id,
                      Precision precision);
 
-/// The first `sequences` validation sequences, or all of them if there are fewer, with their
-/// queries; what is scored, and how, is left out.
+/// Returns the first `sequences` validation sequences, or all if there are fewer, with their
+/// retrieval queries but without the choice of scored targets.
 Batch diagnostic_batch(const Dataset& data, Index sequences);
 
 }  // namespace difftape::run

@@ -12,7 +12,7 @@
 namespace difftape::run {
 namespace {
 
-/// Median of values of which none is NaN.
+/// Returns the median of values without NaN; NaN without values.
 double median(std::span<real> values) {
   if (values.empty()) return kNaN;
   const auto middle = values.begin() + values.size() / 2;
@@ -42,7 +42,7 @@ TopValues top_values(std::span<real> magnitudes) {
   const bool nan = std::ranges::any_of(magnitudes, [](real x) { return std::isnan(x); });
   if (nan) return {kNaN, kNaN, kNaN, kNaN, kNaN, kNaN};
   const double middle = median(magnitudes);
-  // Since the median was found, the largest stand in the upper half.
+  // nth_element in median() has moved the largest values to the upper half.
   const size_t size = magnitudes.size(), upper = std::min(size, std::max(size / 2, size_t{100}));
   const std::span<real> high = magnitudes.last(upper);
   const size_t top = std::min(size_t{100}, upper);
@@ -63,7 +63,7 @@ double rms(const Tensor& x) {
 
 double kurtosis(const Tensor& x) {
   const Index rows = x.shape().rows(), features = x.shape().last();
-  std::vector<double> squares(features);  // of each feature, summed over rows
+  std::vector<double> squares(features);  // per feature, summed over rows
   for (Index i = 0; i < rows; ++i) {
     const real* row = x.row(i);
     for (size_t j = 0; j < squares.size(); ++j)
@@ -80,7 +80,7 @@ double kurtosis(const Tensor& x) {
 
 namespace {
 
-/// Head `head` of sequence `b` of (B, T, heads, D) as (T, D).
+/// Returns head `head` of sequence `b` of x, (B, T, heads, D), as (T, D).
 Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> head_rows(const Tensor& x,
                                                                                  Index b,
                                                                                  Index head) {
@@ -94,11 +94,11 @@ Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> head_rows
 
 using Eigen::ArrayXd;
 
-/// The pairs of query and key of a head, numbered through all sequences, which are the same in all
-/// heads. Those that `stride` divides are kept.
+/// The visible query-key pairs of a head, numbered through all sequences and equal for all heads.
+/// Pairs whose number `stride` divides are kept.
 struct Pairs {
-  std::vector<Index> offsets;  // number of the first of each sequence
-  Index count = 0;             // of all
+  std::vector<Index> offsets;  // number of the first pair of each sequence
+  Index count = 0;             // number of all pairs
   Index stride = 1;
 
   Index kept_before(Index number) const { return (number + stride - 1) / stride; }
@@ -110,12 +110,12 @@ Pairs pairs_of(const AttentionView& view, Index most_of_a_map) {
     pairs.offsets.push_back(pairs.count);
     for (Index t = 0; t < view.q.shape()[1]; ++t) pairs.count += t - first_key(view, b, t) + 1;
   }
-  // Odd: of sequences of a power of two an even stride would keep only every other key.
+  // The stride is odd: for sequence lengths that are powers of two, an even stride would skip keys.
   while (pairs.kept_before(pairs.count) > std::max<Index>(most_of_a_map, 1)) pairs.stride += 2;
   return pairs;
 }
 
-/// The largest of many numbers, NaN left out: at least kTop of them if there are so many.
+/// Collects the largest numbers, at least kTop of them if there are enough; ignores NaN.
 class Largest {
  public:
   void add(real x) {
@@ -132,20 +132,20 @@ class Largest {
  private:
   static constexpr size_t kTop = 100;  // the last rank of TopValues
   std::vector<real> values_;
-  real least_ = 0;  // until 2 kTop were seen, all are kept
+  real least_ = 0;  // all are kept until there are 2 kTop
 };
 
-/// Where the maps of one head and sequence put what is kept of each pair.
+/// Destinations of the values that a scan of one head and sequence keeps.
 struct Kept {
-  std::array<real*, 2> magnitudes{};  // |logits| of A1, A2 from the first kept pair on
-  Index stride = 1, pair = 0;         // of pairs that are kept; number of the first pair
-  Largest* largest = nullptr;         // of all |logits|; null: all pairs are kept
+  std::array<real*, 2> magnitudes{};  // |logits| of A1 and A2 at the kept pairs
+  Index stride = 1, pair = 0;         // stride of kept pairs; number of the next pair
+  Largest* largest = nullptr;         // largest |logits| of all pairs; null: all pairs are kept
   real* first_maps = nullptr;         // (S, T, T); null: not the first sequence
 };
 
 real rounded(double x) { return static_cast<real>(x); }
 
-/// The maps of one head on one sequence, query by query.
+/// Scans the maps of one head on one sequence, query by query.
 class HeadScan {
  public:
   HeadScan(const AttentionView& view, Index b, Index head, const Kept& kept)
@@ -171,12 +171,12 @@ class HeadScan {
       add_row(maps[0]);
       return;
     }
-    const ArrayXd both = normalised_difference(maps[0], maps[1], lambda_at(view_, b_, t, head_));
+    const ArrayXd both = normalized_difference(maps[0], maps[1], lambda_at(view_, b_, t, head_));
     look_at(2, t, both);
     add_row(both);
   }
 
-  /// Of the map of the head.
+  /// Adds a row of the map of the head to the sums.
   void add_row(const ArrayXd& row) {
     sums_.entropy += entropy(row);
     sums_.pairs += static_cast<double>(row.size());
@@ -192,7 +192,7 @@ class HeadScan {
     for (const double magnitude : magnitudes) kept_.largest->add(rounded(magnitude));
   }
 
-  /// Row t of A1, A2 or the map of the head.
+  /// Adds row t of A1, A2 or the map of the head (`which` 0, 1, 2) to the sink sums and first maps.
   void look_at(size_t which, Index t, const ArrayXd& row) {
     const Index tokens = std::min(view_.q.shape()[1], kSinkTokens);
     if (t >= tokens) return;
@@ -210,12 +210,12 @@ class HeadScan {
   MapSums sums_;
 };
 
-/// Ranks of the largest, with the median of a part of all.
+/// Returns the ranks of the largest values of `all`, with the median of `part`.
 TopValues with_largest(TopValues part, std::span<const Largest> all, bool nan) {
   std::vector<real> values;
   for (const Largest& some : all)
     values.insert(values.end(), some.values().begin(), some.values().end());
-  // A NaN counts even where it is not in the part that was kept.
+  // A NaN counts even if it is not among the kept pairs.
   if (nan) values.push_back(std::numeric_limits<real>::quiet_NaN());
   TopValues top = top_values(values);
   if (!nan) top.median = part.median;
@@ -281,7 +281,7 @@ MapRow MapRows::row(Index map, Index t) const {
   return row;
 }
 
-Eigen::ArrayXd normalised_difference(const Eigen::ArrayXd& p1, const Eigen::ArrayXd& p2,
+Eigen::ArrayXd normalized_difference(const Eigen::ArrayXd& p1, const Eigen::ArrayXd& p2,
                                      double lambda) {
   Eigen::ArrayXd difference = (p1 - lambda * p2).abs();
   const double sum = difference.sum();
@@ -292,7 +292,7 @@ Eigen::ArrayXd normalised_difference(const Eigen::ArrayXd& p1, const Eigen::Arra
 double entropy(const Eigen::ArrayXd& probabilities) {
   const double sum = probabilities.sum();
   if (sum == 0) return 0;
-  // -sum(q log q) of q = p / sum; a probability of 0 adds nothing, and NaN stays NaN.
+  // -sum(q log q) of q = p / sum. A probability of 0 contributes 0, and NaN stays NaN.
   const Eigen::ArrayXd q = probabilities / sum;
   return -(q == 0).select(Eigen::ArrayXd::Zero(q.size()), q * q.log()).sum();
 }

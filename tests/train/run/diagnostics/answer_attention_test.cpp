@@ -16,7 +16,7 @@ namespace {
 
 using test::view_of;
 
-/// q = 1 everywhere, and k large where a map shall look: all of a row is there.
+/// Returns a view with q = 1 and large k at the keys that get all the weight.
 void look_at(AttentionView& view, Index key_head, Index b, Index token) {
   const Index heads = view.k.shape()[2], seq = view.k.shape()[1];
   std::fill_n(view.k.data() + ((b * seq + token) * heads + key_head) * 8, 8, real(100));
@@ -28,7 +28,7 @@ AttentionView blank(const HeadMapping& mapping, Index batch, Index seq, double l
   return view;
 }
 
-TEST(AnswerAttention, of_a_map_that_looks_at_one_token_of_the_answer_is_1_and_leaves_no_noise) {
+TEST(AnswerAttention, is_1_with_no_noise_if_all_weight_is_on_the_answer) {
   AttentionView view = blank(HeadMapping::standard(2, 1), 2, 20);
   look_at(view, 0, 0, 4);
   look_at(view, 0, 1, 11);
@@ -38,7 +38,7 @@ TEST(AnswerAttention, of_a_map_that_looks_at_one_token_of_the_answer_is_1_and_le
   EXPECT_NEAR(found.noise, 0, 1e-12);
 }
 
-TEST(AnswerAttention, of_uniform_attention_is_the_share_of_the_tokens) {
+TEST(AnswerAttention, of_uniform_attention_is_the_fraction_of_tokens) {
   const AttentionView view = blank(HeadMapping::standard(4, 2), 1, 20);
   const std::vector<RetrievalTarget> queries{{0, 15, {3, 6}, {0, 12}}, {0, 19, {8, 10}, {0, 12}}};
   const AnswerAttention found = answer_attention(view, queries);
@@ -56,7 +56,7 @@ TEST(AnswerAttention, is_the_mean_over_heads) {
   EXPECT_DOUBLE_EQ(found.noise, 0.5);
 }
 
-TEST(AnswerAttention, of_two_maps_is_that_of_their_normalised_difference) {
+TEST(AnswerAttention, of_two_maps_uses_their_normalized_difference) {
   AttentionView view = blank(HeadMapping::paired(2, 2), 1, 20, 0.25);
   const OutputHead& route = view.mapping.outputs[0];
   ASSERT_NE(route.key[0], route.key[1]);
@@ -68,7 +68,7 @@ TEST(AnswerAttention, of_two_maps_is_that_of_their_normalised_difference) {
   EXPECT_NEAR(found.noise, 0.25 / 1.25, 1e-6);
 }
 
-TEST(AnswerAttention, what_a_query_does_not_see_gets_nothing) {
+TEST(AnswerAttention, gives_tokens_that_a_query_does_not_see_no_weight) {
   AttentionView view = blank(HeadMapping::standard(1, 1), 1, 20);
   view.visible.sliding_window = 8;
   const std::vector<RetrievalTarget> queries{{0, 15, {6, 10}, {0, 12}}};  // sees 8 to 15
@@ -80,7 +80,7 @@ TEST(AnswerAttention, what_a_query_does_not_see_gets_nothing) {
   EXPECT_EQ(answer_attention(view, early).noise, 0);
 }
 
-TEST(AnswerAttention, without_queries_is_nan_and_with_a_nan_too) {
+TEST(AnswerAttention, is_nan_without_queries_or_with_nan_inputs) {
   AttentionView view = view_of(HeadMapping::doubled(2, 1), 1, 20);
   EXPECT_TRUE(std::isnan(answer_attention(view, {}).answer));
   view.q.data()[15 * 4 * 8] = std::numeric_limits<real>::quiet_NaN();
@@ -100,7 +100,7 @@ TEST(AnswerAttention, has_the_same_bits_for_every_number_of_threads) {
   EXPECT_THAT(found, testing::Each(found[0]));
 }
 
-TEST(AnswerAttention, of_a_diagnostic_batch_has_the_queries_of_the_sequences_it_keeps) {
+TEST(AnswerAttention, keeps_the_queries_of_the_sequences_in_a_diagnostic_batch) {
   DataConfig config;
   config.type = DataKind::needles;
   config.seq_len = 64;

@@ -1,4 +1,4 @@
-// What must hold of any layer, and cases whose maps are known.
+// Tests properties of the measures of any layer, and layers with known maps.
 #include "train/run/diagnostics/attention_measures.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 using test::view_of;
 
-/// Measures of a layer, by the names of their metrics behind "attn/".
+/// The measures of a layer by metric name without the prefix "attn/".
 struct Measured : AttentionMeasures {
   explicit Measured(const AttentionView& view) : AttentionMeasures(measure_attention(view)) {}
 
@@ -32,7 +32,7 @@ struct Measured : AttentionMeasures {
   }
 };
 
-/// Mean of f(n) over queries that see 1 to `seq` keys.
+/// Returns the mean of f(n) over queries that see n = 1 to `seq` keys.
 template <class F>
 double mean_over_queries(Index seq, F&& f) {
   double sum = 0;
@@ -40,7 +40,7 @@ double mean_over_queries(Index seq, F&& f) {
   return sum / static_cast<double>(seq);
 }
 
-TEST(AttentionMeasures, of_uniform_attention_are_those_of_means) {
+TEST(AttentionMeasures, of_uniform_attention_follow_from_the_number_of_keys) {
   AttentionView view = view_of(HeadMapping::standard(2, 1), 2, 64);
   view.q.fill(0);
   const Measured found(view);
@@ -67,11 +67,11 @@ TEST(AttentionMeasures, attention_to_token_1_alone_is_a_sink_without_entropy) {
   EXPECT_EQ(found.of(1, "head/logit_max"), 0);
 }
 
-TEST(AttentionMeasures, the_share_of_token_1_is_that_of_the_first_64_tokens) {
+TEST(AttentionMeasures, first_token_mass_uses_the_first_64_tokens) {
   const AttentionView longer = view_of(HeadMapping::standard(2, 1), 1, 100);
   AttentionView first = longer;
   for (Tensor* of_all : {&first.q, &first.k, &first.context}) {
-    const Shape shape = of_all->shape().with(1, 64);  // of one sequence the first rows
+    const Shape shape = of_all->shape().with(1, 64);  // the first rows of the only sequence
     *of_all = Tensor::from(shape, of_all->values().first(static_cast<size_t>(shape.size())));
   }
   const Measured a(longer), b(first);
@@ -95,7 +95,7 @@ TEST(AttentionMeasures, with_lambda_0_the_map_of_a_head_is_its_first_softmax) {
   }
 }
 
-TEST(AttentionMeasures, of_soft_capped_attention_are_of_capped_maps_and_uncapped_logits) {
+TEST(AttentionMeasures, use_capped_maps_and_uncapped_logits_with_a_soft_cap) {
   for (const HeadMapping& mapping : {HeadMapping::standard(2, 1), HeadMapping::doubled(2, 1)}) {
     AttentionView view = view_of(mapping, 1, 30), capped = view;
     capped.logit_softcap = 0.5;
@@ -110,7 +110,7 @@ TEST(AttentionMeasures, of_soft_capped_attention_are_of_capped_maps_and_uncapped
         Eigen::ArrayXd weights = rows.row(0, t).probabilities;
         EXPECT_NEAR(weights.sum(), 1, 1e-12);
         if (mapping.maps == 2) weights -= 0.5 * rows.row(1, t).probabilities;
-        double context = 0;  // what the kernel made of the first feature
+        double context = 0;  // first feature of the context that the kernel computed
         for (Index s = 0; s <= t; ++s)
           context += weights[s] * static_cast<double>(capped.v.row(s * mapping.value_heads)[0]);
         EXPECT_NEAR(context, static_cast<double>(capped.context.row(t * heads + head)[0]), 1e-5);
@@ -130,7 +130,7 @@ TEST(AttentionMeasures, equal_maps_and_lambda_1_leave_rows_of_zeros) {
   EXPECT_EQ(found["context_rms_outside"], 1) << "an RMS of 0 is outside (0, sqrt 2)";
 }
 
-TEST(AttentionMeasures, rows_of_every_map_add_up_to_1) {
+TEST(AttentionMeasures, rows_of_every_map_sum_to_1) {
   const Measured found(view_of(HeadMapping::doubled(2, 2), 1, 30));
   ASSERT_EQ(found.first_maps.shape(), (Shape{2, 3, 30, 30}));
   for (Index i = 0; i < 2 * 3 * 30; ++i) {
@@ -143,7 +143,7 @@ TEST(AttentionMeasures, rows_of_every_map_add_up_to_1) {
   }
 }
 
-/// Largest RMS of the values that a query sees.
+/// Returns the largest RMS of the values that a query sees.
 double largest_value(const AttentionView& view, Index b, Index t, Index head) {
   double largest = 0;
   for (Index j = 0; j <= t; ++j) {
@@ -166,7 +166,7 @@ TEST(AttentionMeasures, context_stays_within_the_strict_bounds_of_real_values) {
   }
 }
 
-TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
+TEST(AttentionMeasures, bounds_depend_on_maps_gates_and_sinks) {
   AttentionView view = view_of(HeadMapping::standard(1, 1), 1, 4);
   view.context.fill(real(0.55));  // 1/sqrt(n) is 0.71, 0.58, 0.5 for 2 to 4 keys
   EXPECT_DOUBLE_EQ(Measured(view)["context_rms_outside"], 2.0 / 3);
@@ -184,7 +184,7 @@ TEST(AttentionMeasures, bounds_follow_what_the_layer_has) {
   EXPECT_EQ(Measured(two)["context_rms_outside"], 1);
 }
 
-TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
+TEST(AttentionMeasures, a_nan_makes_all_affected_measures_nan) {
   AttentionView view = view_of(HeadMapping::doubled(2, 2), 1, 20);
   view.q.data()[0] = std::numeric_limits<real>::quiet_NaN();  // A1 of head 0
   test::attend(view);
@@ -202,14 +202,14 @@ TEST(AttentionMeasures, a_nan_is_reported_as_nan_in_all_it_touches) {
 TEST(AttentionMeasures, an_infinite_logit_is_the_largest) {
   AttentionView view = view_of(HeadMapping::standard(1, 1), 1, 5);
   view.q.fill(1);
-  std::fill_n(view.k.data(), 8, std::numeric_limits<real>::max());  // of token 1
+  std::fill_n(view.k.data(), 8, std::numeric_limits<real>::max());  // key of token 1
   view.scale = 1e300;
   const Measured found(view);
   EXPECT_TRUE(std::isinf(found["logit_max"]));
   EXPECT_TRUE(std::isnan(found["entropy"]));
 }
 
-TEST(AttentionMeasures, sparsity_is_the_share_of_pairs_with_no_weight) {
+TEST(AttentionMeasures, sparsity_is_the_fraction_of_pairs_without_weight) {
   AttentionView view = view_of(HeadMapping::standard(2, 2), 1, 100);
   view.q.fill(1);
   view.k.fill(0);
@@ -232,7 +232,7 @@ TEST(AttentionMeasures, lambda_correlates_with_the_context_it_scales) {
   EXPECT_TRUE(std::isnan(Measured(view)["lambda_rms_correlation"]));
 }
 
-TEST(AttentionMeasures, the_output_cosine_is_of_heads_that_read_the_same_values) {
+TEST(AttentionMeasures, the_output_cosine_compares_heads_that_read_the_same_values) {
   const HeadMapping shared = HeadMapping::standard(4, 2), own = HeadMapping::standard(4, 4);
   Tensor weight = test::drawn({5, 4 * 3}, "W_O");
   EXPECT_FALSE(smallest_output_cosine(shared, {}));
@@ -250,17 +250,17 @@ TEST(AttentionMeasures, the_output_cosine_is_of_heads_that_read_the_same_values)
   EXPECT_TRUE(std::isnan(smallest_output_cosine(shared, weight).value()));
 }
 
-TEST(AttentionMeasures, the_rounding_error_is_that_of_rounded_operands) {
+TEST(AttentionMeasures, the_rounding_error_comes_from_rounded_operands) {
   AttentionView view = view_of(HeadMapping::doubled(2, 1), 2, 40);
   const double error = rounding_error(view);
   EXPECT_GT(error, 1e-4);
   EXPECT_LT(error, 3e-2);
-  AttentionView one = view_of(HeadMapping::standard(1, 1), 1, 1);  // its map is 1, which is exact
-  one.v.fill(1 + 1.0 / 512);                                       // to bfloat16: 1
+  AttentionView one = view_of(HeadMapping::standard(1, 1), 1, 1);  // its map is exactly 1
+  one.v.fill(1 + 1.0 / 512);                                       // rounds to 1
   EXPECT_NEAR(rounding_error(one), 1.0 / 513, 1e-6);
 }
 
-TEST(AttentionMeasures, of_a_single_token_are_defined_but_for_its_bounds) {
+TEST(AttentionMeasures, are_defined_for_a_single_token_except_the_bounds) {
   const Measured found(view_of(HeadMapping::standard(1, 1), 1, 1));
   EXPECT_EQ(found["first_token_mass"], 1);
   EXPECT_EQ(found["entropy"], 0);
@@ -279,7 +279,7 @@ TEST(AttentionMeasures, have_the_same_bits_for_every_number_of_threads) {
   EXPECT_EQ(found[0], found[2]);
 }
 
-TEST(MapScan, of_more_logits_than_it_keeps_has_the_same_tops_and_nearly_the_same_median) {
+TEST(MapScan, has_exact_top_values_and_a_near_median_beyond_the_limit) {
   AttentionView view = view_of(HeadMapping::doubled(2, 1), 3, 90);
   const TopValues all = scan_maps(view).logits, some = scan_maps(view, 2000).logits;
   EXPECT_EQ(list_of(some)[4], list_of(all)[4]) << "rank 100";
@@ -291,25 +291,26 @@ TEST(MapScan, of_more_logits_than_it_keeps_has_the_same_tops_and_nearly_the_same
   for (const double value : list_of(scan_maps(view, 8).logits)) EXPECT_TRUE(std::isnan(value));
 }
 
-/// Rounding error of attention over eight sequences whose queries and keys have this standard
-/// deviation.
+/// Returns the rounding error of attention over eight sequences whose queries and keys have the
+/// standard deviation `std`.
 double error_of(const HeadMapping& mapping, double std, double lambda = 0.5) {
   constexpr Index kRows = 8, kTokens = 64;
   return rounding_error(test::view_of(mapping, kRows, kTokens, lambda, std));
 }
 
-// V2 article: "less attention rounding error". Not of the difference itself, which loses digits as
-// any difference does: what can gain is a model whose logits became smaller.
+// The V2 article claims "less attention rounding error". The difference of maps itself rounds no
+// better, since it loses digits; only smaller logits reduce the error.
 TEST(V2Article, a_difference_of_maps_rounds_no_better_at_the_same_logits) {
   const HeadMapping one = HeadMapping::standard(2, 1), two = HeadMapping::doubled(2, 1);
   for (const double std : {0.5, 1.5, 3.0}) {
     EXPECT_GT(error_of(two, std), error_of(one, std)) << "queries of " << std;
-    EXPECT_GT(error_of(two, std, 0.9), error_of(two, std, 0.1)) << "the more is taken away";
+    EXPECT_GT(error_of(two, std, 0.9), error_of(two, std, 0.1))
+        << "a larger lambda loses more digits";
   }
   EXPECT_LT(error_of(two, 0.5), error_of(two, 3.0)) << "smaller logits, smaller error";
 }
 
-// V2 article: a Transformer of twice the heads could learn W_O(2i) = -W_O(2i+1), and does not.
+// V2 article: a transformer with twice the heads could learn W_O(2i) = -W_O(2i+1), but does not.
 TEST(V2Article, twice_the_heads_do_not_learn_opposite_output_projections) {
   test::TinyProject project("softmax_2h");
   project.config.model.num_heads = 2;
@@ -320,9 +321,9 @@ TEST(V2Article, twice_the_heads_do_not_learn_opposite_output_projections) {
   ASSERT_EQ(project.train("out"), system::Exit::ok);
   const auto lines = test::metrics_lines(project / "out");
   const auto loss = [](const auto& line) { return line.at("train/loss").template get<double>(); };
-  EXPECT_LT(loss(lines.back()), loss(lines.front()) - 0.5) << "it has learnt something";
+  EXPECT_LT(loss(lines.back()), loss(lines.front()) - 0.5) << "the model has learned";
   for (const char* layer : {"attn/output_cosine/0", "attn/output_cosine/1"})
-    EXPECT_GT(lines.back().at(layer).get<double>(), -0.5);  // opposite ones have -1
+    EXPECT_GT(lines.back().at(layer).get<double>(), -0.5);  // opposite projections have -1
 }
 
 }  // namespace

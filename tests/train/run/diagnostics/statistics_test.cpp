@@ -18,7 +18,7 @@ using testing::IsNan;
 
 std::vector<double> top_of(std::vector<real> values) { return list_of(top_values(values)); }
 
-TEST(TopValues, of_one_to_two_hundred_are_their_ranks_and_the_mean_of_the_middle_two) {
+TEST(TopValues, have_the_ranks_and_the_median_of_1_to_200) {
   std::vector<real> values(200);
   std::iota(values.begin(), values.end(), real(1));
   std::ranges::reverse(values);
@@ -27,7 +27,7 @@ TEST(TopValues, of_one_to_two_hundred_are_their_ranks_and_the_mean_of_the_middle
   EXPECT_THAT(top_of(values), ElementsAre(200, 199, 198, 191, 101, 100));
 }
 
-TEST(TopValues, ranks_that_there_are_too_few_values_for_are_nan) {
+TEST(TopValues, ranks_beyond_the_number_of_values_are_nan) {
   EXPECT_THAT(top_of({3, 1, 2}), ElementsAre(3, 2, 1, IsNan(), IsNan(), 2));
   EXPECT_THAT(top_of({4}), ElementsAre(4, IsNan(), IsNan(), IsNan(), IsNan(), 4));
   EXPECT_THAT(top_of({}), testing::Each(IsNan()));
@@ -51,7 +51,7 @@ RC_GTEST_PROP(TopValues, are_those_of_the_sorted_values, (std::vector<std::uint1
       RC_ASSERT(std::isnan(found[i]));
 }
 
-TEST(Spread, of_values_is_mean_population_deviation_and_range) {
+TEST(Spread, is_mean_population_deviation_and_range) {
   const Spread spread = spread_of(std::vector<double>{1, 2, 3, 6});
   EXPECT_DOUBLE_EQ(spread.mean, 3);
   EXPECT_DOUBLE_EQ(spread.std, std::sqrt(14.0 / 4));
@@ -59,7 +59,7 @@ TEST(Spread, of_values_is_mean_population_deviation_and_range) {
   EXPECT_DOUBLE_EQ(spread.max, 6);
 }
 
-TEST(Spread, of_nothing_or_with_a_nan_is_nan_and_an_infinity_stays) {
+TEST(Spread, is_nan_without_values_or_with_a_nan_and_keeps_an_infinity) {
   for (const std::vector<double>& values :
        {std::vector<double>{}, std::vector<double>{1, kNaN, 2}, std::vector<double>{kNaN}}) {
     const Spread spread = spread_of(values);
@@ -86,14 +86,14 @@ TEST(Kurtosis, of_two_features_follows_the_formula_and_does_not_depend_on_scale)
   EXPECT_DOUBLE_EQ(kurtosis(Tensor::from({2, 2}, std::vector<real>{4, 8, 8, 16})), 1.36);
 }
 
-TEST(Kurtosis, of_nan_infinity_or_zeros_is_nan) {
+TEST(Kurtosis, is_nan_for_nan_infinity_or_zeros) {
   EXPECT_TRUE(std::isnan(kurtosis(Tensor::full({1, 2}, static_cast<real>(kNaN)))));
   EXPECT_TRUE(std::isnan(
       kurtosis(Tensor::from({1, 2}, std::vector<real>{1, static_cast<real>(kInfinity)}))));
   EXPECT_TRUE(std::isnan(kurtosis(Tensor::zeros({1, 2}))));
 }
 
-TEST(Rms, is_the_size_of_equal_elements_and_nan_of_a_nan) {
+TEST(Rms, is_the_magnitude_of_equal_elements_and_nan_with_a_nan) {
   EXPECT_DOUBLE_EQ(rms(Tensor::full({2, 3, 8}, real(-0.5))), 0.5);
   EXPECT_DOUBLE_EQ(rms(Tensor::from({1, 4}, std::vector<real>{1, -1, 7, 7})), 5);
   EXPECT_TRUE(std::isnan(rms(Tensor::full({1, 2}, static_cast<real>(kNaN)))));

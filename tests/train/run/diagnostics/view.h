@@ -1,5 +1,5 @@
 #pragma once
-// Attention layers as an observer sees them, without a model.
+// Attention views for tests, without a model.
 
 #include "core/attention/attention.h"
 #include "core/random.h"
@@ -13,10 +13,10 @@ inline Tensor drawn(const Shape& shape, const std::string& name, double std = 1)
   return x;
 }
 
-/// Computes the context of the view by the kernel.
+/// Computes the context of the view with the kernel.
 inline void attend(AttentionView& view) { view.context = attention_forward(view).out; }
 
-/// Random q, k and v of width 8 for a mapping, and lambda of one number if there are two maps.
+/// Returns a view with random q, k and v of width 8, and a scalar lambda if there are two maps.
 inline AttentionView view_of(const HeadMapping& mapping, Index batch, Index seq,
                              double lambda = 0.5, double std = 1.5) {
   AttentionView view{};

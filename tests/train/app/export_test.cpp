@@ -135,7 +135,7 @@ TEST_F(Exported, commands_report_errors) {
               HasSubstr("--origin: run/checkpoints/step-00000012.h5 is a checkpoint"));
   EXPECT_THAT(error(66, {"import", "gone", "--out", "m.h5"}), HasSubstr("cannot read gone"));
   EXPECT_THAT(error(65, {"import", "text.txt", "--out", "m.h5"}),
-              HasSubstr("text.txt cannot be read as safetensors"));
+              HasSubstr("text.txt is not a valid safetensors file"));
   output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
   EXPECT_THAT(error(64, {"import", "m.safetensors", "--out", "m"}), HasSubstr("end in .h5"));
   EXPECT_THAT(error(64, {"import", "m.safetensors", "--out", "m.h5", "--set", "model.d_ff=8"}),
@@ -152,16 +152,17 @@ TEST_F(Exported, weights_that_do_not_match_their_configuration_are_rejected) {
     return message;
   };
   EXPECT_THAT(refused(65, "vocab_size: 256", "vocab_size: 255"),
-              AllOf(HasSubstr("m.safetensors does not fit the model that it says it is"),
-                    HasSubstr("model.embed_tokens.weight is (256, 16), need (255, 16)")));
-  EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 3"),
-              AllOf(HasSubstr("there is no model.layers.2."), HasSubstr("and 9 more")));
-  EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 1"), HasSubstr("is of no parameter"));
+              AllOf(HasSubstr("m.safetensors does not match its configuration"),
+                    HasSubstr("model.embed_tokens.weight is (256, 16), but must be (255, 16)")));
+  EXPECT_THAT(
+      refused(65, "num_layers: 2", "num_layers: 3"),
+      AllOf(HasSubstr("  model.layers.2."), HasSubstr(" is missing"), HasSubstr("and 9 more")));
+  EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 1"), HasSubstr("belongs to no parameter"));
   EXPECT_THAT(refused(65, R"("dtype":"F32","shape":[16])", R"("dtype":"I32","shape":[16])"),
-              HasSubstr("need one type"));
+              HasSubstr("all must have one type"));
   EXPECT_THAT(refused(78, "d_model: 16", "d_model: -6"), HasSubstr("model.d_model"));
   EXPECT_THAT(refused(66, "difftape_config", "difftape_kconfi"),
-              HasSubstr("there is no config.json beside it"));
+              HasSubstr("no config.json next to it describes the model"));
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ std::optional<Provenance> provenance_of(const safetensors::File& file,
   const safetensors::Metadata& metadata = file.metadata();
   if (!metadata.contains(kConfig)) return std::nullopt;
   const auto require = [&file](bool holds, const char* key) {
-    throw_if<DataError>(!holds, "{}: {} of its metadata is missing or wrong; export it again",
+    throw_if<DataError>(!holds,
+                        "{}: metadata entry {} is missing or malformed; export the model again",
                         file.path().string(), key);
   };
   for (const char* key : {kLayout, kStep, kData}) require(metadata.contains(key), key);
@@ -57,7 +58,7 @@ namespace {
 namespace fs = std::filesystem;
 using safetensors::NamedTensor;
 
-/// The weights of a model in the two files of transformers.
+/// The weights of a model as tensors of model.safetensors and difftape.safetensors.
 struct HfTensors {
   std::vector<NamedTensor> weights, unfolded;
 };
@@ -96,7 +97,7 @@ void export_hf(const NamedModel& named, const fs::path& directory) {
   const std::vector<std::string> reasons = why_not_hf(model);
   throw_if<UsageError>(
       !reasons.empty(),
-      "transformers has no such model; --format safetensors takes every one:\n  {}",
+      "transformers cannot compute this model; --format safetensors exports any model:\n  {}",
       fmt::join(reasons, "\n  "));
   system::StagedDirectory staged(directory);
   const fs::path& at = staged.path();

@@ -1,5 +1,5 @@
 #pragma once
-// A model as files that other programs open.
+// Export of a model to files of other programs, and import from them.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 
 namespace difftape::run {
 
-/// In which order the numbers are.
+/// Order of the rows in weight tensors.
 enum class WeightLayout { difftape, hf };
 
 constexpr auto names_of(WeightLayout) {
@@ -21,44 +21,47 @@ constexpr auto names_of(WeightLayout) {
   return std::to_array<Named<WeightLayout>>({{"difftape", difftape}, {"hf", hf}});
 }
 
+/// The metadata of a file that difftape exported.
 struct Provenance {
   WeightLayout layout = WeightLayout::difftape;
   Config config;
   Index step = 0;
-  nlohmann::json data;  ///< null if it was not trained, or elsewhere
+  nlohmann::json data;  ///< facts of the training data; null if untrained or trained elsewhere
 };
 
+/// Returns the metadata for the weights of a model in a layout.
 safetensors::Metadata to_metadata(const NamedModel& named, WeightLayout layout);
 
-/// Nothing if difftape did not write the file; `overrides` may set keys of data.* and train.*.
-/// Throws DataError if a part is missing or no such thing, ConfigError.
+/// Returns the metadata of a file, nothing if difftape did not write it. `overrides` may set keys
+/// of data.* and train.*. Throws DataError if an entry is missing or malformed, ConfigError.
 std::optional<Provenance> provenance_of(const safetensors::File& file,
                                         const std::vector<std::string>& overrides);
 
 enum class ExportFormat { safetensors, hf };
 
-/// Files in a directory of transformers.
+/// Names of files in a model directory of transformers.
 inline constexpr const char *kHfConfig = "config.json", *kHfWeights = "model.safetensors";
-/// Of V1 each layer's o_proj and subln, of which the weights hold the product.
+/// Name of the file with o_proj and subln of each V1 layer, whose product model.safetensors holds.
 inline constexpr const char* kUnfolded = "difftape.safetensors";
-/// Of V2 its classes.
+/// Name of the Python file with the classes of V2.
 inline constexpr const char* kModelingFile = "modeling_difftape.py";
 
-/// Writes one file with the parameters as they are. Throws OutputError.
+/// Writes one safetensors file in difftape's layout. Throws OutputError.
 void export_safetensors(const NamedModel& named, const std::filesystem::path& file);
 
-/// Writes a new directory that AutoModelForCausalLM.from_pretrained opens, all or nothing. Throws
-/// UsageError with every reason why transformers cannot compute what the model does, OutputError.
+/// Writes a new directory for AutoModelForCausalLM.from_pretrained, atomically. Throws UsageError
+/// with every reason why transformers cannot compute the model, OutputError.
 void export_hf(const NamedModel& named, const std::filesystem::path& directory);
 
-/// The model of a safetensors file, or of a directory with model.safetensors and config.json, its
-/// weights bit for bit those that were exported. `overrides` may set keys of data.* and train.*.
-/// Throws UsageError, MissingInput, ConfigError; DataError if weights are damaged, of several or
-/// unknown types, missing, left over or of other shapes than the configuration says.
+/// Imports the model of a safetensors file, or of a directory with model.safetensors and
+/// config.json. Weights equal the exported ones bit for bit. `overrides` may set keys of data.* and
+/// train.*. Throws UsageError, MissingInput, ConfigError; DataError if the file is damaged, mixes
+/// types, has an unsupported type, or if tensors are missing, unknown or of the wrong shape.
 NamedModel import_model(const std::filesystem::path& where,
                         const std::vector<std::string>& overrides = {});
 
-/// Writes it as a checkpoint from which training can begin, but not go on. Throws OutputError.
+/// Writes a checkpoint with weights only, for train.init_from but not for resuming. Throws
+/// OutputError.
 void write_imported(const NamedModel& named, const std::filesystem::path& checkpoint);
 
 }  // namespace difftape::run

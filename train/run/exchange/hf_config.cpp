@@ -11,7 +11,7 @@
 namespace difftape::run {
 namespace {
 
-/// Null for experts behind an attention that no class has.
+/// Returns the architecture of a model; null if no class combines its attention with experts.
 const HfArchitecture* architecture_of(const ModelConfig& model) {
   const MappingKind mapping = fields_of(model.attention).mapping;
   const auto found = std::ranges::find_if(kHfArchitectures, [&](const HfArchitecture& each) {
@@ -20,7 +20,7 @@ const HfArchitecture* architecture_of(const ModelConfig& model) {
   return found == kHfArchitectures.end() ? nullptr : &*found;
 }
 
-/// num_attention_heads; DifftapeV2 doubles it itself.
+/// Returns num_attention_heads, which DifftapeV2 doubles itself.
 Index attention_heads(const ModelConfig& model) {
   return fields_of(model.attention).query_multiple * model.num_heads;
 }
@@ -34,14 +34,14 @@ void check_heads(const AttentionFields& fields, const ModelConfig& model, Reason
                      "model.attention.lambda_init: DiffLlama's is the schedule");
       reasons.unless(fields.subln, "model.attention.subln: DiffLlama norms each head");
       reasons.unless(model.norm_eps == kSublnEps,
-                     fmt::format("model.norm_eps: DiffLlama has one for all norms, and that of "
-                                 "each head is {} here",
+                     fmt::format("model.norm_eps: DiffLlama has one epsilon for all norms, and the "
+                                 "per-head norm of difftape uses {}",
                                  kSublnEps));
       return;
     case MappingKind::doubled:
       reasons.unless(fields.lambda != LambdaKind::exponential,
-                     "model.attention.lambda: that of V2 in modeling_difftape.py is sigmoid, raw "
-                     "or none");
+                     "model.attention.lambda: modeling_difftape.py supports sigmoid, raw and none "
+                     "for V2");
       [[fallthrough]];
     default:
       reasons.unless(!fields.subln, "model.attention.subln: no Llama norms its heads");
@@ -78,7 +78,7 @@ nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
               {"factor", scaling.factor},
               {"original_max_position_embeddings", scaling.original_seq_len},
               {"attention_factor", attention_factor_of(scaling)}};
-    case RopeScalingKind::ntk:  // is another base
+    case RopeScalingKind::ntk:  // equals a larger base
       return {{"rope_type", "default"},
               {"rope_theta", ntk_theta(rule.theta, scaling.factor, head_dim_of(model))}};
     case RopeScalingKind::none:
@@ -93,8 +93,8 @@ std::vector<std::string> why_not_hf(const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);
   Reasons reasons;
   reasons.unless(fields.context.empty(),
-                 "model.attention.kind: no Llama makes its context by a rule of its own");
-  reasons.unless(model.rope, "model.rope: every Llama turns queries and keys");
+                 "model.attention.kind: no Llama has a custom context rule");
+  reasons.unless(model.rope, "model.rope: every Llama rotates queries and keys");
   reasons.unless(model.rope_scaling.rope_type == RopeScalingKind::yarn ||
                      attention_factor_of(model.rope_scaling) == 1,
                  "model.rope_scaling.attention_factor: no Llama has one without yarn");
@@ -145,7 +145,7 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
                               {"eos_token_id", nullptr},
                               {"pad_token_id", nullptr},
                               {"dtype", sizeof(real) == 8 ? "float64" : "float32"}};
-  // transformers 5 reads the base of RoPE here, version 4 above.
+  // transformers 5 reads the base of RoPE in rope_parameters, version 4 in rope_theta.
   json["rope_parameters"] = rope_parameters(model);
   json["rope_theta"] = json["rope_parameters"]["rope_theta"];
   if (architecture.has_experts) {
@@ -166,15 +166,15 @@ nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id) {
 
 namespace {
 
-/// The heads of a projection and how wide each is.
+/// Number and width of the heads of a projection.
 struct Heads {
   Index count, width;
 };
 
-/// 0, 2, 4, ..., 1, 3, 5, ... below an even count.
+/// Returns element i of the order 0, 2, 4, ..., 1, 3, 5, ... below an even count.
 Index even_first(Index i, Index count) { return i < count / 2 ? 2 * i : 2 * (i - count / 2) + 1; }
 
-/// The rows of heads that are reordered, or whose features are, or both.
+/// Returns the rows of a projection with its heads, the features of each head, or both reordered.
 std::vector<Index> rows_of(Heads heads, bool reorder_heads, bool reorder_features) {
   std::vector<Index> rows;
   for (Index i = 0; i < heads.count; ++i) {
@@ -240,7 +240,7 @@ Tensor with_subln(const Tensor& o_proj, const Tensor& subln) {
 bool is_product(const Tensor& folded, const Tensor& o_proj, const Tensor& subln,
                 std::string_view dtype) {
   const Tensor product = with_subln(o_proj, subln);
-  // A product of two floats is exact in double, and rounds to what it is in float.
+  // In double a product of two floats is exact, and rounds to their product in float.
   const auto stored = [is_f32 = dtype == "F32"](real x) {
     return is_f32 ? static_cast<real>(static_cast<float>(x)) : x;
   };

@@ -1,5 +1,5 @@
 #pragma once
-// The config.json with which Hugging Face transformers opens a model, written and read.
+// Writes and reads the config.json of Hugging Face transformers.
 
 #include <array>
 #include <filesystem>
@@ -14,22 +14,22 @@
 
 namespace difftape::run {
 
-/// What a way to map heads, with or without experts, is called here and there.
+/// Names of an attention mapping, with or without experts, in difftape and in transformers.
 struct HfArchitecture {
   MappingKind mapping;
-  std::string_view kind;        ///< of difftape
-  std::string_view model_type;  ///< of config.json
-  std::string_view name;        ///< of the class
+  std::string_view kind;        ///< attention kind of difftape
+  std::string_view model_type;  ///< model_type of config.json
+  std::string_view name;        ///< class of transformers
   bool has_experts = false;
 };
-/// That of V2 is in modeling_difftape.py, which lies beside the weights.
+/// The supported architectures. modeling_difftape.py, next to the weights, has the class of V2.
 inline constexpr std::array kHfArchitectures{
     HfArchitecture{MappingKind::standard, "softmax", "llama", "LlamaForCausalLM"},
     HfArchitecture{MappingKind::standard, "softmax", "mixtral", "MixtralForCausalLM", true},
     HfArchitecture{MappingKind::paired, "diff_v1", "diffllama", "DiffLlamaForCausalLM"},
     HfArchitecture{MappingKind::doubled, "diff_v2", "difftape_v2", "DifftapeV2ForCausalLM"}};
 
-/// Sentences of the form "<key>: <problem>".
+/// Collects sentences of the form "<key>: <problem>".
 class Reasons {
  public:
   void unless(bool holds, std::string_view reason) {
@@ -38,27 +38,28 @@ class Reasons {
   std::vector<std::string> list;
 };
 
-/// Why transformers cannot compute what the model does, a reason a key; empty if it can.
+/// Returns the reasons why transformers cannot compute the model, one per key; empty if it can.
 std::vector<std::string> why_not_hf(const ModelConfig& model);
 
-/// Whether its class there is that of modeling_difftape.py.
+/// Returns true if transformers needs modeling_difftape.py for the model.
 bool needs_modeling_file(const ModelConfig& model);
 
-/// config.json, with match_params carried out in `model`. An eos_token_id of -1 is none.
+/// Returns config.json for a model with match_params applied. An eos_token_id of -1 becomes null.
 nlohmann::ordered_json hf_config(const ModelConfig& model, Index eos_token_id);
 
-/// What a config.json says of its model, with `overrides` of data.* and train.*. A vocabulary of
-/// another size than that of bytes is of data.type tokens. Throws MissingInput; DataError with all
-/// that difftape has not; ConfigError.
+/// Returns the configuration of a config.json, with `overrides` of data.* and train.*. data.type is
+/// tokens unless the vocabulary has 256 entries. Throws MissingInput; DataError with every setting
+/// that difftape does not support; ConfigError.
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
-/// The name of a parameter there: experts of Mixtral are w1 (gate), w3 (up) and w2 (down).
+/// Returns the name of a parameter in transformers; Mixtral experts have w1 (gate), w3 (up) and w2
+/// (down).
 std::string hf_name(std::string parameter);
 
-/// The row of difftape's parameter that each row of transformers' is; empty: the same one.
+/// Returns the row of difftape's parameter for each row in transformers; empty if all are equal.
 std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& model);
 
-/// y[i] = x[rows[i]], for matrices (rows, columns); and the way back, y[rows[i]] = x[i].
+/// Returns y of x, (rows, columns), with y[i] = x[rows[i]], or if `back` y[rows[i]] = x[i].
 Tensor reordered(const Tensor& x, const std::vector<Index>& rows, bool back);
 inline Tensor in_hf_order(const Tensor& x, const std::vector<Index>& rows) {
   return reordered(x, rows, false);
@@ -67,16 +68,16 @@ inline Tensor in_own_order(const Tensor& x, const std::vector<Index>& rows) {
   return reordered(x, rows, true);
 }
 
-/// Whether o_proj there holds its product with the weights of subln.
+/// Returns true if o_proj in transformers holds its product with the weights of subln.
 bool folds_subln(const ModelConfig& model);
 
-/// o_proj (C, heads * E) with each column multiplied by its weight of subln (E).
+/// Returns o_proj (C, heads * E) with each column multiplied by its weight in subln (E).
 Tensor with_subln(const Tensor& o_proj, const Tensor& subln);
-/// Whether `folded`, of numbers of that type, is this product, bit for bit.
+/// Returns true if `folded`, stored as `dtype`, equals this product bit for bit.
 bool is_product(const Tensor& folded, const Tensor& o_proj, const Tensor& subln,
                 std::string_view dtype);
 
-/// The names of the two parameters of a layer, and how the second one ends.
+/// Names of the two parameters of a layer, and the suffix of the second.
 std::string o_proj_name(Index layer);
 std::string subln_name(Index layer);
 inline constexpr std::string_view kSublnSuffix = ".subln.weight";

@@ -18,12 +18,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Values of config.json, and what is wrong with them.
+/// Reads values of config.json and collects problems.
 class HfReader {
  public:
   explicit HfReader(const Json& json) : json_(json) {}
 
-  /// A key that is null is as one that is missing.
+  /// Returns the value of a key; null if it is missing or null.
   const Json* find(const std::string& key) const {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
@@ -31,32 +31,33 @@ class HfReader {
   Index size(const std::string& key, Index otherwise = 0) {
     const Json* value = find(key);
     const bool good = value != nullptr ? value->is_number_unsigned() && *value > 0 : otherwise > 0;
-    reasons.unless(good, fmt::format("{}: need a number from 1", key));
+    reasons.unless(good, fmt::format("{}: must be an integer of at least 1", key));
     if (!good) return 1;
     return value != nullptr ? value->get<Index>() : otherwise;
   }
   double number(const std::string& key, double otherwise) {
     const Json* value = find(key);
     if (value == nullptr) return otherwise;
-    reasons.unless(value->is_number(), fmt::format("{}: need a number", key));
+    reasons.unless(value->is_number(), fmt::format("{}: must be a number", key));
     return value->is_number() ? value->get<double>() : otherwise;
   }
-  /// The names a value may have; its place among them.
+  /// Returns the value of a key that must be a name of T.
   template <HasNames T>
   T choice(const std::string& key, T otherwise) {
     const Json* value = find(key);
     if (value == nullptr) return otherwise;
     const auto found =
         value->is_string() ? from_string<T>(value->get<std::string>()) : std::optional<T>();
-    reasons.unless(found.has_value(), fmt::format("{}: need {}", key, fmt::join(names<T>(), ", ")));
+    reasons.unless(found.has_value(),
+                   fmt::format("{}: must be one of {}", key, fmt::join(names<T>(), ", ")));
     return found.value_or(otherwise);
   }
-  /// A key that difftape has one value of; missing, it has that.
+  /// Requires that a key is missing or has the only value that difftape supports.
   void only(const std::string& key, const Json& value) {
     const Json* found = find(key);
     reasons.unless(found == nullptr || *found == value,
-                   fmt::format("{} is {}: difftape has {} only", key, found ? found->dump() : "",
-                               value.dump()));
+                   fmt::format("{} is {}, but difftape supports only {}", key,
+                               found ? found->dump() : "", value.dump()));
   }
 
   Reasons reasons;
@@ -65,13 +66,13 @@ class HfReader {
   const Json& json_;
 };
 
-/// How RoPE turns: as ever, or scaled by one of the rules that are here too.
+/// Reads the base of RoPE, and linear or yarn scaling.
 void read_rope(HfReader& reader, ModelConfig& model) {
   model.rope_theta = reader.number("rope_theta", model.rope_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = reader.find(key);
     if (rope == nullptr) continue;
-    reader.reasons.unless(rope->is_object(), fmt::format("{}: need an object", key));
+    reader.reasons.unless(rope->is_object(), fmt::format("{}: must be an object", key));
     if (!rope->is_object()) continue;
     HfReader inner(*rope);
     RopeScaling& scaling = model.rope_scaling;
@@ -79,7 +80,7 @@ void read_rope(HfReader& reader, ModelConfig& model) {
     if (type != nullptr && (*type == "linear" || *type == "yarn")) {
       scaling.rope_type = *type == "yarn" ? RopeScalingKind::yarn : RopeScalingKind::linear;
       scaling.factor = inner.number("factor", 0);
-      inner.reasons.unless(scaling.factor > 1, "factor: need a number above 1");
+      inner.reasons.unless(scaling.factor > 1, "factor: must be a number above 1");
     } else {
       inner.only("rope_type", "default");
       inner.only("type", "default");
@@ -108,7 +109,7 @@ const HfArchitecture* architecture_of(HfReader& reader) {
   if (found != kHfArchitectures.end()) return &*found;
   std::vector<std::string_view> known;
   for (const HfArchitecture& each : kHfArchitectures) known.push_back(each.model_type);
-  reader.reasons.list.push_back(fmt::format("model_type is {}: need {}",
+  reader.reasons.list.push_back(fmt::format("model_type is {}, but must be one of {}",
                                             type != nullptr ? type->dump() : "missing",
                                             fmt::join(known, ", ")));
   return nullptr;
@@ -121,7 +122,7 @@ void read_attention(HfReader& reader, ModelConfig& model) {
   if (architecture->mapping == MappingKind::paired) {
     reader.reasons.unless(
         model.norm_eps == kSublnEps,
-        fmt::format("rms_norm_eps: the norm of each head of V1 has {} here", kSublnEps));
+        fmt::format("rms_norm_eps: the per-head norm of V1 uses {} in difftape", kSublnEps));
   }
   if (architecture->has_experts) {
     model.moe.num_experts = reader.size("num_local_experts", 8);
@@ -151,7 +152,7 @@ Config read_config(HfReader& reader) {
   read_rope(reader, model);
   const Json* tied = reader.find("tie_word_embeddings");
   reader.reasons.unless(tied == nullptr || tied->is_boolean(),
-                        "tie_word_embeddings: need true or false");
+                        "tie_word_embeddings: must be true or false");
   model.tie_word_embeddings = tied != nullptr && *tied == Json(true);
   read_attention(reader, model);
   reader.only("hidden_act", "silu");
@@ -159,7 +160,7 @@ Config read_config(HfReader& reader) {
   reader.only("mlp_bias", false);
   reader.only("partial_rotary_factor", 1.0);
   reader.reasons.unless(reader.find("quantization_config") == nullptr,
-                        "quantization_config: difftape has no quantised weights");
+                        "quantization_config: quantized weights are not supported");
   config.data.seq_len = std::min(config.data.seq_len, model.max_seq_len);
   if (model.vocab_size != kBytes) config.data.type = DataKind::tokens;
   return config;
@@ -172,8 +173,9 @@ Config config_of_hf(const std::filesystem::path& file, const std::vector<std::st
   throw_if<DataError>(!json.is_object(), "{}: is not a JSON object", file.string());
   HfReader reader(json);
   const Config config = read_config(reader);
-  throw_if<DataError>(!reader.reasons.list.empty(), "{}: difftape has no such model:\n  {}",
-                      file.string(), fmt::join(reader.reasons.list, "\n  "));
+  throw_if<DataError>(!reader.reasons.list.empty(),
+                      "{}: difftape does not support this model:\n  {}", file.string(),
+                      fmt::join(reader.reasons.list, "\n  "));
   return config_from_yaml(to_yaml(config), file.string() + " as a configuration of difftape",
                           overrides);
 }

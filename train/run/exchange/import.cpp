@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using safetensors::Entry;
 
-/// The file with the weights, itself or in a directory.
+/// Returns the path of the weights: `where` itself or a file in this directory.
 fs::path weights_of(const fs::path& where) {
   if (!system::is_folder(where)) return where;
   fs::path file = where / kHfWeights;
@@ -31,18 +31,18 @@ fs::path weights_of(const fs::path& where) {
   return file;
 }
 
-/// What a foreign file is, its directory says.
+/// Returns the configuration in config.json next to a file that difftape did not write.
 Provenance described_by_directory(const safetensors::File& file,
                                   const std::vector<std::string>& overrides) {
   const fs::path config = file.path().parent_path() / kHfConfig;
   throw_if<MissingInput>(
       !system::is_there(config),
-      "{} is not of difftape export, and there is no {} beside it that says what model it is",
+      "{} was not written by difftape export, and no {} next to it describes the model",
       file.path().string(), kHfConfig);
   return {WeightLayout::hf, config_of_hf(config, overrides), 0, nullptr};
 }
 
-/// A parameter as a file has to have it.
+/// Name and shape of a tensor that a file must contain.
 struct Wanted {
   std::string name;
   Shape shape;
@@ -56,41 +56,41 @@ std::string first_of(const std::vector<std::string>& problems) {
   return fmt::format("\n  {}{}", fmt::join(shown, "\n  "), more);
 }
 
-/// Before a model of more layers than there can be tensors for takes time and memory.
+/// Rejects a model with more layers than tensors before it takes time and memory.
 void require_layers(const safetensors::File& file, Index layers) {
-  throw_if<DataError>(file.tensors().empty(), "{} holds no tensors", file.path().string());
+  throw_if<DataError>(file.tensors().empty(), "{} contains no tensors", file.path().string());
   throw_if<DataError>(std::ssize(file.tensors()) < layers,
-                      "{} does not fit the model that it says it is, which has {} layers",
+                      "{} does not match its configuration, which has {} layers",
                       file.path().string(), layers);
 }
 
-/// Throws DataError unless a file has these tensors, no others, and of one type that can be read.
+/// Throws DataError unless a file contains exactly these tensors, all of one supported type.
 void require_tensors(const safetensors::File& file, const std::vector<Wanted>& wanted) {
   std::vector<std::string> problems;
   for (const auto& [name, shape] : wanted) {
     const auto found = file.tensors().find(name);
     if (found == file.tensors().end()) {
-      problems.push_back(fmt::format("there is no {} {}", name, shape.str()));
+      problems.push_back(fmt::format("{} {} is missing", name, shape.str()));
     } else if (!std::ranges::equal(found->second.shape, shape)) {
       problems.push_back(
-          fmt::format("{} is {}, need {}", name, found->second.shape_text(), shape.str()));
+          fmt::format("{} is {}, but must be {}", name, found->second.shape_text(), shape.str()));
     }
   }
   std::set<std::string_view> names;
   for (const Wanted& each : wanted) names.insert(each.name);
   for (const auto& [name, entry] : file.tensors())
     if (!names.contains(name))
-      problems.push_back(fmt::format("{} {} is of no parameter", name, entry.shape_text()));
+      problems.push_back(fmt::format("{} {} belongs to no parameter", name, entry.shape_text()));
   const auto& [first, of_first] = *file.tensors().begin();
   for (const auto& [name, entry] : file.tensors()) {
     if (entry.dtype == of_first.dtype) continue;
-    problems.push_back(fmt::format("{} is {}, but {} is {}: need one type", first, of_first.dtype,
-                                   name, entry.dtype));
+    problems.push_back(fmt::format("{} is {}, but {} is {}; all must have one type", first,
+                                   of_first.dtype, name, entry.dtype));
     break;
   }
   const std::string why = safetensors::why_not_read(of_first.dtype);
-  if (!why.empty()) problems.push_back(fmt::format("its numbers are {}: {}", of_first.dtype, why));
-  throw_if<DataError>(!problems.empty(), "{} does not fit the model that it says it is:{}",
+  if (!why.empty()) problems.push_back(fmt::format("the tensors are {}: {}", of_first.dtype, why));
+  throw_if<DataError>(!problems.empty(), "{} does not match its configuration:{}",
                       file.path().string(), first_of(problems));
 }
 
@@ -101,12 +101,12 @@ Tensor tensor_of(const safetensors::File& file, const std::string& name) {
   return tensor;
 }
 
-/// Whether a file of that layout has no place for a parameter.
+/// Returns true if a file of this layout stores a parameter only as part of o_proj.
 bool is_folded(const Parameter& p, const ModelConfig& model, WeightLayout layout) {
   return layout == WeightLayout::hf && folds_subln(model) && p.name.ends_with(kSublnSuffix);
 }
 
-/// Initialises a model, and takes the weights of a file that fits.
+/// Fills a model with the weights of a file. Throws DataError if they do not match.
 void fill(LanguageModel& model, const safetensors::File& file, const Provenance& from) {
   const auto name_in_file = [&from](const Parameter& p) {
     return from.layout == WeightLayout::hf ? hf_name(p.name) : p.name;
@@ -114,7 +114,7 @@ void fill(LanguageModel& model, const safetensors::File& file, const Provenance&
   std::vector<Wanted> wanted;
   for (const Parameter& p : model.parameters())
     if (!is_folded(p, model.config(), from.layout)) wanted.push_back({name_in_file(p), p.shape});
-  require_tensors(file, wanted);  // before memory is taken for what a wrong configuration says
+  require_tensors(file, wanted);  // before a wrong configuration can take memory
   model.parameters().initialize(from.config.run.seed);
   for (Parameter& p : model.parameters())
     if (is_folded(p, model.config(), from.layout))
@@ -126,17 +126,17 @@ void fill(LanguageModel& model, const safetensors::File& file, const Provenance&
       p.value.copy_from(tensor_of(file, p.name));
 }
 
-/// The file with what the weights of V1 hold multiplied.
+/// Returns the path of the file with the factors of the products in V1 weights.
 fs::path unfolded_beside(const fs::path& weights) {
   fs::path file = weights.parent_path() / kUnfolded;
   if (system::is_there(file)) return file;
   throw MissingInput(fmt::format(
-      "{}: o_proj and the norm of each head of V1 are in {}, which difftape export wrote beside "
-      "it; bring it too",
+      "{}: needs {}, which difftape export wrote next to it with o_proj and the per-head norms of "
+      "V1; copy it too",
       weights.string(), kUnfolded));
 }
 
-/// Takes o_proj and subln, which the weights hold multiplied, one by one.
+/// Replaces the product in o_proj by its factors o_proj and subln.
 void unfold(LanguageModel& model, const safetensors::File& file) {
   ParameterSet& parameters = model.parameters();
   std::vector<Wanted> wanted;
@@ -150,7 +150,7 @@ void unfold(LanguageModel& model, const safetensors::File& file) {
     const Tensor subln = tensor_of(file, subln_name(layer));
     throw_if<DataError>(
         !is_product(folded, o_proj, subln, file.tensors().begin()->second.dtype),
-        "{}: {} times {} is not what {} has; one of the files was changed: bring both from "
+        "{}: {} times {} differs from {}; one of the files was changed, so copy both from "
         "difftape export",
         file.path().string(), o_proj_name(layer), subln_name(layer), kHfWeights);
     folded.copy_from(o_proj);

@@ -17,7 +17,8 @@
 
 namespace difftape::run::safetensors {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
+static_assert(std::endian::native == std::endian::little,
+              "elements are copied without a byte swap");
 
 namespace {
 
@@ -26,10 +27,10 @@ using Size = std::uint64_t;
 
 constexpr const char* kMetadata = "__metadata__";
 constexpr Size kLengthBytes = 8;
-constexpr Size kLargestHeader = 100'000'000;  // that of the format's own library
+constexpr Size kLargestHeader = 100'000'000;  // the limit of the reference library
 constexpr Size kNone = std::numeric_limits<Size>::max();
 
-/// Types of whole bytes, and how many.
+/// Types and their bytes per element.
 constexpr std::pair<std::string_view, Size> kDtypes[] = {
     {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1},
     {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},     {"I32", 4},
@@ -77,14 +78,14 @@ std::string to_bytes(const Metadata& metadata, std::vector<NamedTensor> tensors)
 
 namespace {
 
-/// A name of a foreign file, which may hold anything.
+/// Quotes a name from a file, which may contain any bytes.
 std::string quoted(const std::string& name) {
   return system::printable(name) == name ? "'" + name + "'" : system::printable(name);
 }
 
 }  // namespace
 
-/// Takes the bytes of a file apart.
+/// Parses the bytes of a file.
 class Reader {
  public:
   explicit Reader(File& file) : file_(file), bytes_(*file.bytes_) {}
@@ -103,7 +104,7 @@ class Reader {
   template <class... Args>
   void require(bool holds, fmt::format_string<Args...> problem, Args&&... args) const {
     if (!holds) {
-      throw DataError(fmt::format("{} cannot be read as safetensors: {}; make it again",
+      throw DataError(fmt::format("{} is not a valid safetensors file: {}; export it again",
                                   file_.path_.string(),
                                   fmt::format(problem, std::forward<Args>(args)...)));
     }
@@ -113,8 +114,8 @@ class Reader {
     require(bytes_.size() >= kLengthBytes, "it has {} bytes, fewer than the length of a header",
             bytes_.size());
     const Size length = length_in(bytes_), left = bytes_.size() - kLengthBytes;
-    require(length <= kLargestHeader, "its header would be {} bytes long; {} is the most", length,
-            kLargestHeader);
+    require(length <= kLargestHeader, "its header would be {} bytes long, but must be at most {}",
+            length, kLargestHeader);
     require(length <= left, "its header is cut off: {} of {} bytes", left, length);
     data_ = bytes_.substr(kLengthBytes + length);
     const std::string_view text = bytes_.substr(kLengthBytes, length);
@@ -132,9 +133,9 @@ class Reader {
   }
 
   void add_metadata(const Json& texts) {
-    require(texts.is_object(), "its metadata are not a JSON object");
+    require(texts.is_object(), "its metadata is not a JSON object");
     for (const auto& [name, text] : texts.items()) {
-      require(text.is_string(), "{} of its metadata is not text", quoted(name));
+      require(text.is_string(), "metadata entry {} is not a string", quoted(name));
       file_.metadata_[name] = text.get<std::string>();
     }
   }
@@ -148,7 +149,7 @@ class Reader {
     };
     need(value.is_object() && value.size() == 3 && value.contains("dtype") &&
              value.contains("shape") && value.contains("data_offsets"),
-         "need dtype, shape and data_offsets, no more and no less");
+         "must have exactly dtype, shape and data_offsets");
     const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
     Entry entry;
     need(dtype.is_string() && bytes_of(dtype.get<std::string>()) != kNone,
@@ -165,18 +166,17 @@ class Reader {
     }
     need(offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() &&
              offsets[1].is_number_unsigned(),
-         "its data_offsets are not two numbers from 0");
+         "its data_offsets are not two non-negative integers");
     const Size begin = offsets[0], end = offsets[1];
     need(begin <= end && end <= data_.size(),
-         "its data_offsets [{}, {}] do not lie in the {} bytes that are there", begin, end,
-         data_.size());
-    need(end - begin == size, "it has {} bytes, its shape {} of {} needs {}", end - begin,
+         "its data_offsets [{}, {}] are outside the {} bytes of data", begin, end, data_.size());
+    need(end - begin == size, "it has {} bytes, but its shape {} of {} needs {}", end - begin,
          entry.shape_text(), entry.dtype, size);
     entry.bytes = data_.substr(begin, size);
     file_.tensors_[name] = std::move(entry);
   }
 
-  /// The tensors, one after the other, are all of the data.
+  /// Requires that the tensors cover all data without overlap.
   void require_no_holes() const {
     std::vector<std::pair<Size, Size>> ranges;
     for (const auto& [name, entry] : file_.tensors_) {
@@ -187,7 +187,7 @@ class Reader {
     Size reached = 0;
     for (const auto& [begin, end] : ranges) {
       require(begin >= reached, "tensors overlap at byte {} of the data", begin);
-      require(begin == reached, "bytes {} to {} of the data are of no tensor", reached, begin);
+      require(begin == reached, "bytes {} to {} of the data belong to no tensor", reached, begin);
       reached = end;
     }
     require(reached == data_.size(), "its tensors end at byte {} of the data, which has {}",
@@ -209,8 +209,8 @@ File File::read(const std::filesystem::path& path) {
 
 std::string why_not_read(std::string_view dtype) {
   if (dtype == "F32" || dtype == "BF16" || dtype == kRealDtype) return "";
-  if (dtype == "F64") return "single precision would round it; import it with difftape-f64";
-  return "only F32, F64 and BF16 are weights here; convert it";
+  if (dtype == "F64") return "single precision would round them; import with difftape-f64";
+  return "only F32, F64 and BF16 are supported; convert them";
 }
 
 void copy_numbers(const Entry& from, std::span<real> into) {

@@ -1,11 +1,10 @@
 #pragma once
-// The safetensors format: tensors with names in one file.
+// The safetensors format: named tensors in one file.
 //
 //   8 bytes        N, little-endian
-//   N bytes        JSON, padded with spaces: "__metadata__", texts by name, and for each tensor
+//   N bytes        JSON, padded with spaces: "__metadata__", strings by name, and for each tensor
 //                  "<name>": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}
-//   all that is left   the tensors, row-major and little-endian, one after the other; offsets count
-//                  from its beginning
+//   rest           the tensors, row-major, little-endian and contiguous; offsets count from here
 
 #include <filesystem>
 #include <map>
@@ -21,7 +20,7 @@ namespace difftape::run::safetensors {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// "F32" or "F64": what `real` is called here.
+/// Name of the type `real`: "F32" or "F64".
 inline constexpr std::string_view kRealDtype = sizeof(real) == 8 ? "F64" : "F32";
 
 struct NamedTensor {
@@ -29,30 +28,30 @@ struct NamedTensor {
   Tensor value;
 };
 
-/// The bytes of a file: the tensors in the order of their names. Equal contents give equal bytes.
+/// Returns the bytes of a file, with tensors sorted by name. Equal contents give equal bytes.
 std::string to_bytes(const Metadata& metadata, std::vector<NamedTensor> tensors);
 
 /// A tensor of a file.
 struct Entry {
   std::string dtype;
   std::vector<Index> shape;
-  std::string_view bytes;  ///< in the memory of its File
+  std::string_view bytes;  ///< in the memory of the File
 
-  /// "(2, 3)"
+  /// Returns the shape as "(2, 3)".
   std::string shape_text() const;
 };
 
-/// A file, read whole and found sound.
+/// A file that was read completely and validated.
 class File {
  public:
-  /// Throws MissingInput if it cannot be read. Throws DataError, naming the file and what is wrong,
-  /// if a size, an offset or a type is impossible, a name appears twice, tensors overlap or leave
-  /// a hole, or bytes are missing or left over.
+  /// Reads a file. Throws MissingInput if it cannot be read. Throws DataError with the file and the
+  /// problem if it is malformed: an invalid size, offset or type; a repeated name; overlapping
+  /// tensors; a gap; missing or extra bytes.
   static File read(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   const Metadata& metadata() const { return metadata_; }
-  /// By name.
+  /// Returns the tensors by name.
   const std::map<std::string, Entry>& tensors() const { return tensors_; }
 
  private:
@@ -63,11 +62,11 @@ class File {
   std::map<std::string, Entry> tensors_;
 };
 
-/// Why `real` cannot hold every number of a type, and what can: empty for F32 and BF16, and for F64
-/// in double precision.
+/// Returns the reason why a type cannot be read exactly into `real`, with a remedy. Empty for F32
+/// and BF16, and for F64 in double precision.
 std::string why_not_read(std::string_view dtype);
 
-/// The numbers of a tensor whose type can be read, exactly. `into` has as many.
+/// Copies the elements of a tensor of a supported type exactly into `into`, which has its size.
 void copy_numbers(const Entry& from, std::span<real> into);
 
 }  // namespace difftape::run::safetensors

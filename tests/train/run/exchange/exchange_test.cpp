@@ -1,4 +1,5 @@
-// Models out and back, bit for bit, and models of transformers against its own logits.
+// Tests that exported models come back bit for bit, and that models saved by transformers have its
+// logits.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A model of other weights than initial ones: norms are not 1.
+/// Returns a model whose weights differ from initial ones; norms are not 1.
 NamedModel some_model(const AttentionConfig& attention, bool tied = false,
                       const MoeConfig& moe = {}) {
   NamedModel named;
@@ -54,7 +55,7 @@ void expect_same(const NamedModel& a, const NamedModel& b) {
   }
 }
 
-/// Every combination that transformers can compute.
+/// Returns every combination that transformers can compute.
 std::vector<AttentionConfig> exportable() {
   std::vector<AttentionConfig> all;
   for (const char* kind : {"softmax", "softmax_2h", "diff_v1", "diff_v2"})
@@ -74,7 +75,7 @@ TEST(Exchange, every_kind_comes_back_from_safetensors_bit_for_bit) {
   }
 }
 
-TEST(Exchange, every_kind_that_transformers_has_comes_back_from_there_bit_for_bit) {
+TEST(Exchange, every_kind_in_transformers_comes_back_bit_for_bit) {
   for (const AttentionConfig& attention : exportable()) {
     for (const bool tied : {false, true}) {
       const test::ScratchDir dir;
@@ -135,7 +136,8 @@ TEST(HfLayout, o_proj_of_v1_is_multiplied_by_the_weights_of_its_norm) {
   EXPECT_THAT(folded.values(), ElementsAre(10, -2, 30, -4, 50, -6, 70, -8));
 }
 
-/// Logits of a model of transformers, relative to the largest that it has itself.
+/// Returns the largest error of the logits of a model that transformers saved, relative to its
+/// largest logit.
 double difference_from_transformers(const std::string& name) {
   const fs::path at = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/train/run/exchange" / name;
   const NamedModel named = import_model(at, {});
@@ -152,13 +154,13 @@ double difference_from_transformers(const std::string& name) {
   return error / largest;
 }
 
-TEST(Exchange, models_that_transformers_saved_have_its_logits) {
+TEST(Exchange, models_saved_by_transformers_have_the_same_logits) {
   EXPECT_LT(difference_from_transformers("llama"), 1e-5) << "weights in BF16";
   EXPECT_LT(difference_from_transformers("mixtral"), 1e-5);
   EXPECT_LT(difference_from_transformers("diffllama"), 1e-5);
 }
 
-/// What is wrong with a directory in which something was changed.
+/// Imports an exported directory after a change.
 class ChangedExport : public testing::Test {
  protected:
   ChangedExport() { export_hf(some_model({.kind = "diff_v1"}), dir / "hf"); }
@@ -176,15 +178,14 @@ class ChangedExport : public testing::Test {
   test::ScratchDir dir;
 };
 
-TEST_F(ChangedExport, weights_that_do_not_belong_together_are_refused) {
+TEST_F(ChangedExport, mismatched_weight_files_are_rejected) {
   std::string bytes = test::contents(dir / "hf/difftape.safetensors");
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   test::put(dir / "hf/difftape.safetensors", bytes);
-  EXPECT_THAT(refusal(), HasSubstr("is not what model.safetensors has"));
+  EXPECT_THAT(refusal(), HasSubstr("differs from model.safetensors"));
   fs::remove(dir / "hf/difftape.safetensors");
-  EXPECT_THAT(
-      refusal<MissingInput>(),
-      HasSubstr("are in difftape.safetensors, which difftape export wrote beside it; bring it"));
+  EXPECT_THAT(refusal<MissingInput>(),
+              HasSubstr("needs difftape.safetensors, which difftape export wrote next to it"));
 }
 
 TEST_F(ChangedExport, a_sharded_or_missing_file_is_named) {
@@ -194,7 +195,7 @@ TEST_F(ChangedExport, a_sharded_or_missing_file_is_named) {
   EXPECT_THAT(refusal(), HasSubstr("the weights are in several files"));
 }
 
-TEST_F(ChangedExport, metadata_that_are_damaged_are_refused) {
+TEST_F(ChangedExport, damaged_metadata_is_rejected) {
   const std::string bytes = test::contents(dir / "hf/model.safetensors");
   const auto with = [&](const std::string& old, const std::string& now) {
     std::string changed = bytes;
@@ -203,13 +204,13 @@ TEST_F(ChangedExport, metadata_that_are_damaged_are_refused) {
     return refusal();
   };
   EXPECT_THAT(with(R"("difftape_step":"123")", R"("difftape_step":"12x")"),
-              HasSubstr("difftape_step of its metadata"));
+              HasSubstr("metadata entry difftape_step"));
   EXPECT_THAT(with(R"("difftape_layout":"hf")", R"("difftape_layout":"gg")"),
-              HasSubstr("difftape_layout of its metadata"));
+              HasSubstr("metadata entry difftape_layout"));
   EXPECT_THAT(with(R"("difftape_data":"{)", R"("difftape_data":"[)"),
-              HasSubstr("difftape_data of its metadata"));
+              HasSubstr("metadata entry difftape_data"));
   EXPECT_THAT(with(R"("difftape_data")", R"("difftape_date")"),
-              HasSubstr("difftape_data of its metadata"));
+              HasSubstr("metadata entry difftape_data"));
   EXPECT_EQ(with("\"123\"", "\"124\""), "") << "as sound as before";
 }
 
@@ -221,12 +222,12 @@ TEST(Export, gives_every_reason_at_once) {
   } catch (const UsageError& error) {
     for (const char* key : {"softmax_denominator", "gate", "qk_norm"})
       EXPECT_THAT(error.what(), HasSubstr(std::string("\n  model.attention.") + key + ": "));
-    EXPECT_THAT(error.what(), HasSubstr("--format safetensors takes every one"));
+    EXPECT_THAT(error.what(), HasSubstr("--format safetensors exports any model"));
   }
   EXPECT_TRUE(fs::is_empty(dir.path()));
 }
 
-TEST(Export, writes_the_classes_of_v2_beside_its_weights) {
+TEST(Export, writes_the_classes_of_v2_next_to_its_weights) {
   const test::ScratchDir dir;
   export_hf(some_model({.kind = "diff_v2"}), dir / "hf");
   EXPECT_EQ(test::contents(dir / "hf/modeling_difftape.py"),

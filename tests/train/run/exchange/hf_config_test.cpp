@@ -1,4 +1,4 @@
-// What transformers can compute, and which of its models difftape can.
+// Tests which models transformers can compute, and which of its models difftape can.
 #include "train/run/exchange/hf_config.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ ModelConfig of_kind(const char* kind) {
   return model;
 }
 
-/// The key that stands in the way, if it is one.
+/// Returns the key that prevents the export, if there is exactly one.
 std::string key_in_the_way(const ModelConfig& model) {
   const std::vector<std::string> reasons = why_not_hf(model);
   EXPECT_EQ(reasons.size(), 1U) << testing::PrintToString(reasons);
@@ -40,10 +40,10 @@ TEST(WhyNotHf, plain_kinds_of_one_or_two_maps_can_be_computed) {
   trained.attention.qk_clip_threshold = 100;
   trained.attention.pairing = Pairing::split_half;
   trained.attention.lambda = LambdaKind::raw;
-  EXPECT_THAT(why_not_hf(trained), testing::IsEmpty()) << "the first two matter in training only";
+  EXPECT_THAT(why_not_hf(trained), testing::IsEmpty()) << "z-loss and QK-clip affect training only";
 }
 
-TEST(WhyNotHf, of_experts_only_mixtral_can_be_computed) {
+TEST(WhyNotHf, experts_are_supported_for_mixtral_only) {
   ModelConfig model = of_kind("softmax");
   model.moe = {.num_experts = 8, .moe_intermediate_size = 20, .router_aux_loss_coef = 0.02};
   EXPECT_THAT(why_not_hf(model), testing::IsEmpty());
@@ -73,7 +73,7 @@ TEST(WhyNotHf, of_experts_only_mixtral_can_be_computed) {
   EXPECT_EQ(hf_name("model.layers.3.mlp.down_proj.weight"), "model.layers.3.mlp.down_proj.weight");
 }
 
-TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
+TEST(WhyNotHf, names_each_key_that_prevents_the_export) {
   const auto changed = [](const char* kind, auto change) {
     ModelConfig model = of_kind(kind);
     change(model);
@@ -111,7 +111,7 @@ TEST(WhyNotHf, names_each_key_that_stands_in_the_way) {
   EXPECT_EQ(changed("diff_v2", [](auto& m) { m.attention.subln = true; }), "model.attention.subln");
 }
 
-TEST(WhyNotHf, lets_through_only_what_config_json_can_say) {
+TEST(WhyNotHf, accepts_only_models_that_config_json_can_express) {
   const test::ScratchDir dir;
   int let_through = 0;
   for (const std::string& kind : attention_kinds()) {
@@ -216,7 +216,7 @@ TEST_F(HfConfigReader, knows_the_names_of_older_versions) {
   EXPECT_EQ(found.head_dim, 32);
 }
 
-TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
+TEST_F(HfConfigReader, names_every_unsupported_setting) {
   EXPECT_EQ(refusal(Json::object()), "");
   const std::string all = refusal({{"model_type", "gpt2"},
                                    {"hidden_act", "gelu"},
@@ -226,30 +226,30 @@ TEST_F(HfConfigReader, names_all_that_difftape_has_not) {
                                    {"rope_parameters", {{"rope_type", "longrope"}}},
                                    {"quantization_config", Json::object()}});
   for (const char* line :
-       {"model_type is \"gpt2\": need llama, mixtral, diffllama, difftape_v2",
-        "hidden_act is \"gelu\": difftape has \"silu\" only",
-        "attention_bias is true: difftape has false only", "hidden_size: need a number from 1",
-        "rms_norm_eps: need a number",
-        "rope_parameters.rope_type is \"longrope\": difftape has \"default\" only",
-        "quantization_config: difftape has no quantised weights"})
+       {"model_type is \"gpt2\", but must be one of llama, mixtral, diffllama, difftape_v2",
+        "hidden_act is \"gelu\", but difftape supports only \"silu\"",
+        "attention_bias is true, but difftape supports only false",
+        "hidden_size: must be an integer of at least 1", "rms_norm_eps: must be a number",
+        "rope_parameters.rope_type is \"longrope\", but difftape supports only \"default\"",
+        "quantization_config: quantized weights are not supported"})
     EXPECT_THAT(all, HasSubstr(std::string("\n  ") + line));
   EXPECT_THAT(all, Not(HasSubstr("mlp_bias")));
   EXPECT_THAT(refusal({{"model_type", "diffllama"}, {"rms_norm_eps", 1e-6}}),
-              HasSubstr("rms_norm_eps: the norm of each head of V1 has 1e-05 here"));
+              HasSubstr("rms_norm_eps: the per-head norm of V1 uses 1e-05 in difftape"));
   EXPECT_THAT(refusal({{"model_type", "difftape_v2"}, {"pairing", "odd"}}),
-              HasSubstr("pairing: need interleaved, split_half"));
+              HasSubstr("pairing: must be one of interleaved, split_half"));
   EXPECT_THAT(refusal({{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}),
-              HasSubstr("rope_scaling.factor: need a number above 1"));
+              HasSubstr("rope_scaling.factor: must be a number above 1"));
   EXPECT_THAT(refusal({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"beta_fast", 16}}}}),
-              HasSubstr("rope_scaling.beta_fast is 16: difftape has 32 only"));
-  EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}), HasSubstr("rope_scaling: need an object"));
+              HasSubstr("rope_scaling.beta_fast is 16, but difftape supports only 32"));
+  EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}), HasSubstr("rope_scaling: must be an object"));
   EXPECT_THAT(refusal({{"tie_word_embeddings", "yes"}}),
-              HasSubstr("tie_word_embeddings: need true or false"));
+              HasSubstr("tie_word_embeddings: must be true or false"));
   test::put(dir / "config.json", "[]");
   EXPECT_THROW(config_of_hf(dir / "config.json", {}), DataError);
 }
 
-TEST_F(HfConfigReader, a_vocabulary_of_no_bytes_is_of_tokens) {
+TEST_F(HfConfigReader, a_vocabulary_other_than_256_means_tokens) {
   Json json = hf_config(of_kind("softmax"), -1);
   json["vocab_size"] = 300;
   EXPECT_EQ(read(json).data.type, DataKind::tokens) << "without any, which only who reads needs";

@@ -1,4 +1,4 @@
-// The format alone: bytes of the format's own library, and everything that is refused.
+// Tests the format against bytes of the reference library, and all rejected files.
 #include "train/run/exchange/safetensors.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// What safetensors 0.8.0 for Python writes of a (1, 3) and b (2), metadata {"format": "pt"}.
+/// File that safetensors 0.8.0 for Python writes for a (1, 3), b (2), metadata {"format": "pt"}.
 const std::string kHeader =
     R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[1,3],"data_offsets":[0,12]},)"
     R"("b":{"dtype":"F32","shape":[2],"data_offsets":[12,20]}} )";
@@ -36,7 +36,7 @@ class Safetensors : public testing::Test {
     test::put(dir / "x.safetensors", bytes);
     return File::read(dir / "x.safetensors");
   }
-  /// Why bytes are refused; empty if they are not.
+  /// Returns the error for a file with these bytes; empty if it is accepted.
   std::string refusal(const std::string& bytes) {
     try {
       read(bytes);
@@ -45,11 +45,11 @@ class Safetensors : public testing::Test {
       return error.what();
     }
   }
-  /// The same of a header of one tensor "a", over so many bytes.
+  /// Returns the error for a header with one tensor "a" and this many bytes of data.
   std::string of_tensor(const std::string& value, size_t bytes = 4) {
     return refusal(with_length(R"({"a":)" + value + "}", std::string(bytes, 'x')));
   }
-  /// The same of F32 at these offsets.
+  /// Returns the error for one F32 tensor at these offsets.
   std::string of_offsets(const std::string& shape, const std::string& offsets, size_t bytes = 4) {
     return of_tensor(R"({"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}",
                      bytes);
@@ -58,7 +58,7 @@ class Safetensors : public testing::Test {
   test::ScratchDir dir;
 };
 
-TEST_F(Safetensors, writes_the_bytes_of_the_formats_own_library) {
+TEST_F(Safetensors, writes_the_bytes_of_the_reference_library) {
   const std::vector<NamedTensor> tensors{
       {"b", Tensor::from({2}, std::vector<real>{1.5, -2})},
       {"a", Tensor::from({1, 3}, std::vector<real>{0, 1, 0.25})}};
@@ -85,30 +85,32 @@ TEST_F(Safetensors, reads_bf16_exactly_and_names_types_that_it_cannot_read) {
   EXPECT_THAT(numbers, ElementsAre(1, -3.140625));
   EXPECT_EQ(why_not_read("BF16"), "");
   EXPECT_THAT(why_not_read("F64"), HasSubstr("difftape-f64"));
-  EXPECT_THAT(why_not_read("F16"), HasSubstr("convert it"));
-  EXPECT_EQ(of_tensor(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), "") << "but sound";
+  EXPECT_THAT(why_not_read("F16"), HasSubstr("convert them"));
+  EXPECT_EQ(of_tensor(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), "")
+      << "the file itself is valid";
 }
 
-TEST_F(Safetensors, a_file_cut_off_anywhere_is_refused) {
+TEST_F(Safetensors, a_truncated_file_is_rejected) {
   const std::string whole = with_length(kHeader, kNumbers);
   for (size_t size = 0; size < whole.size(); ++size)
-    EXPECT_THAT(refusal(whole.substr(0, size)), HasSubstr("cannot be read as safetensors")) << size;
+    EXPECT_THAT(refusal(whole.substr(0, size)), HasSubstr("is not a valid safetensors file"))
+        << size;
   EXPECT_THAT(refusal(whole + "x"),
               HasSubstr("its tensors end at byte 20 of the data, which has 21"));
 }
 
-TEST_F(Safetensors, a_header_of_impossible_length_is_refused_before_memory_is_taken) {
+TEST_F(Safetensors, a_header_of_impossible_length_is_rejected_before_allocation) {
   std::string bytes = with_length(kHeader, kNumbers);
   const std::uint64_t longest = 100'000'000;
   for (const std::uint64_t length : {longest + 1, ~std::uint64_t{0}}) {
     std::memcpy(bytes.data(), &length, 8);
-    EXPECT_THAT(refusal(bytes), HasSubstr("100000000 is the most"));
+    EXPECT_THAT(refusal(bytes), HasSubstr("must be at most 100000000"));
   }
   std::memcpy(bytes.data(), &longest, 8);
   EXPECT_THAT(refusal(bytes), HasSubstr("its header is cut off: 164 of 100000000 bytes"));
 }
 
-TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
+TEST_F(Safetensors, a_header_must_be_an_object_with_distinct_names) {
   EXPECT_THAT(refusal(with_length("", "")), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(refusal(with_length(" {}", "")), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(refusal(with_length("{", "")), HasSubstr("its header is not JSON"));
@@ -120,12 +122,12 @@ TEST_F(Safetensors, a_header_that_is_no_object_of_different_names_is_refused) {
   EXPECT_THAT(of_tensor(R"({"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]})"),
               HasSubstr("the key 'dtype' appears twice"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":{"a":1}})", "")),
-              HasSubstr("'a' of its metadata is not text"));
+              HasSubstr("metadata entry 'a' is not a string"));
   EXPECT_THAT(refusal(with_length(R"({"__metadata__":[]})", "")), HasSubstr("not a JSON object"));
   EXPECT_EQ(refusal(with_length("{}", "")), "") << "no tensors";
 }
 
-TEST_F(Safetensors, a_header_that_is_nested_too_deeply_is_refused) {
+TEST_F(Safetensors, a_header_nested_too_deeply_is_rejected) {
   const std::string deep(2'000'000, '[');
   EXPECT_THAT(of_tensor(R"({"dtype":)" + deep), HasSubstr("nested more than 64 levels deep"));
   EXPECT_THAT(of_tensor(R"({"dtype":"\")" + std::string(60, '[')),
@@ -141,16 +143,16 @@ TEST_F(Safetensors, many_tensors_are_read_in_linear_time) {
   EXPECT_EQ(read(with_length(header + "}", "")).tensors().size(), 200'000u);
 }
 
-TEST_F(Safetensors, names_that_a_terminal_would_obey_are_quoted) {
+TEST_F(Safetensors, control_characters_in_names_are_quoted) {
   EXPECT_THAT(refusal(with_length("{\"\\u001b[31m\\n../x\":{}}", "")),
-              HasSubstr("tensor \"\\x1b[31m\\n../x\": need dtype"));
+              HasSubstr("tensor \"\\x1b[31m\\n../x\": must have exactly dtype"));
 }
 
-TEST_F(Safetensors, a_tensor_of_wrong_description_is_refused) {
-  EXPECT_THAT(of_tensor("1"), HasSubstr("need dtype, shape and data_offsets"));
-  EXPECT_THAT(of_tensor(R"({"dtype":"F32","shape":[1]})"), HasSubstr("need dtype, shape"));
+TEST_F(Safetensors, a_malformed_tensor_entry_is_rejected) {
+  EXPECT_THAT(of_tensor("1"), HasSubstr("must have exactly dtype, shape and data_offsets"));
+  EXPECT_THAT(of_tensor(R"({"dtype":"F32","shape":[1]})"), HasSubstr("must have exactly dtype"));
   EXPECT_THAT(of_tensor(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"more":1})"),
-              HasSubstr("no more and no less"));
+              HasSubstr("must have exactly dtype"));
   EXPECT_THAT(of_tensor(R"({"dtype":"f32","shape":[1],"data_offsets":[0,4]})"),
               AllOf(HasSubstr("tensor 'a'"), HasSubstr("the dtype \"f32\" is unknown")));
   EXPECT_THAT(of_tensor(R"({"dtype":4,"shape":[1],"data_offsets":[0,4]})"),
@@ -163,19 +165,19 @@ TEST_F(Safetensors, a_tensor_of_wrong_description_is_refused) {
   EXPECT_EQ(of_offsets("[4294967296,0,4294967296]", "[0,0]", 0), "") << "is empty";
 }
 
-TEST_F(Safetensors, offsets_that_do_not_fit_are_refused) {
+TEST_F(Safetensors, invalid_offsets_are_rejected) {
   for (const std::string offsets : {"[0]", "[0,4,8]", "0", "[-4,0]", "[0,4.0]", "[null,4]"})
-    EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("not two numbers from 0")) << offsets;
+    EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("not two non-negative integers")) << offsets;
   for (const std::string offsets : {"[4,0]", "[0,8]", "[4,8]", "[0,18446744073709551615]"})
-    EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("do not lie in the 4 bytes")) << offsets;
+    EXPECT_THAT(of_offsets("[1]", offsets), HasSubstr("are outside the 4 bytes")) << offsets;
   EXPECT_THAT(of_offsets("[2]", "[0,4]"),
-              HasSubstr("it has 4 bytes, its shape (2) of F32 needs 8"));
+              HasSubstr("it has 4 bytes, but its shape (2) of F32 needs 8"));
   EXPECT_THAT(of_offsets("[1]", "[4,8]", 8),
-              HasSubstr("bytes 0 to 4 of the data are of no tensor"));
+              HasSubstr("bytes 0 to 4 of the data belong to no tensor"));
   EXPECT_EQ(of_offsets("[1]", "[0,4]"), "");
 }
 
-TEST_F(Safetensors, tensors_that_overlap_or_leave_a_hole_are_refused) {
+TEST_F(Safetensors, overlapping_tensors_and_gaps_are_rejected) {
   const auto two = [&](const std::string& second, size_t bytes) {
     return refusal(with_length(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":)"
                                R"({"dtype":"F32","shape":[1],"data_offsets":)" +
@@ -185,11 +187,11 @@ TEST_F(Safetensors, tensors_that_overlap_or_leave_a_hole_are_refused) {
   EXPECT_EQ(two("[4,8]", 8), "");
   EXPECT_THAT(two("[0,4]", 4), HasSubstr("tensors overlap at byte 0"));
   EXPECT_THAT(two("[2,6]", 6), HasSubstr("tensors overlap at byte 2"));
-  EXPECT_THAT(two("[5,9]", 9), HasSubstr("bytes 4 to 5 of the data are of no tensor"));
+  EXPECT_THAT(two("[5,9]", 9), HasSubstr("bytes 4 to 5 of the data belong to no tensor"));
   EXPECT_THAT(two("[4,8]", 9), HasSubstr("its tensors end at byte 8 of the data, which has 9"));
 }
 
-TEST_F(Safetensors, a_changed_byte_of_the_header_is_refused_or_harmless) {
+TEST_F(Safetensors, a_changed_header_byte_is_rejected_or_harmless) {
   const std::string whole = with_length(kHeader, kNumbers);
   int refused = 0;
   for (size_t i = 0; i < whole.size() - kNumbers.size(); ++i) {
@@ -206,10 +208,10 @@ TEST_F(Safetensors, a_changed_byte_of_the_header_is_refused_or_harmless) {
       EXPECT_EQ(held, kNumbers.size()) << "byte " << i << " to " << bytes;
     }
   }
-  EXPECT_GT(refused, 300) << "of 3 x 152; others change names";
+  EXPECT_GT(refused, 300) << "of 3 x 152 changes; the others change names";
 }
 
-TEST_F(Safetensors, a_file_that_is_not_there_or_a_directory_is_missing_input) {
+TEST_F(Safetensors, a_missing_file_or_a_directory_is_missing_input) {
   EXPECT_THROW(File::read(dir / "gone.safetensors"), MissingInput);
   EXPECT_THROW(File::read(dir.path()), MissingInput);
 }

@@ -156,7 +156,7 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
   stored(std::vector<std::int64_t>{1, 2, std::numeric_limits<std::int64_t>::max()});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more, but"));
   stored(std::vector<float>{1, 1.5F, 2});
-  EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens holds no integers"));
+  EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens does not hold integers"));
 }
 
 TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
@@ -188,10 +188,9 @@ TEST_F(Grads, a_missing_or_invalid_model_is_named) {
             "checkpoints/latest\n");
   EXPECT_THAT(error(65, "tokens.h5"), HasSubstr("tokens.h5: is not a difftape checkpoint"));
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  EXPECT_EQ(
-      error(64, "run", {"--set", "run.seed=2"}),
-      "difftape: --set run.seed=2: a checkpoint has a configuration of its own, of which only "
-      "data.*, train.*, model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set\n");
+  EXPECT_EQ(error(64, "run", {"--set", "run.seed=2"}),
+            "difftape: --set run.seed=2: is fixed by the checkpoint; only data.*, train.*, "
+            "model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set\n");
 }
 
 TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {

@@ -178,7 +178,7 @@ TEST_F(Inference, generate_reports_errors) {
               HasSubstr("expected an integer of at most 9223372036854775807"));
   EXPECT_THAT(wrong(65, {"--prompt", ""}), HasSubstr("the prompt is empty"));
   EXPECT_THAT(wrong(65, {"--prompt", std::string(17, 'x')}),
-              HasSubstr("the prompt is 17 tokens long; the context of the model ends at 16"));
+              HasSubstr("the prompt is 17 tokens long, but must be at most 16"));
   EXPECT_THAT(wrong(65, {"--tokens", "1,256"}),
               HasSubstr("--tokens: 256 is not a token of the model; use 0 to 255"));
   EXPECT_THAT(wrong(65, {"--tokens", "4294967361"}),

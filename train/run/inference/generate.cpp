@@ -16,7 +16,7 @@ void require_finite(std::span<const real> logits) {
   const auto bad = std::ranges::find_if(logits, [](real x) { return !std::isfinite(x); });
   if (bad != logits.end()) {
     throw DataError(
-        fmt::format("the logit of token {} is {}: nothing can be drawn; the weights have "
+        fmt::format("the logit of token {} is {}, but must be finite; the weights have "
                     "diverged, use an earlier checkpoint",
                     bad - logits.begin(), static_cast<double>(*bad)));
   }
@@ -26,7 +26,7 @@ bool leaves_out(const Sampling& sampling) {
   return sampling.top_k > 0 || sampling.top_p < 1 || sampling.min_p > 0;
 }
 
-/// How many of the probabilities, from the largest to the smallest, may be drawn. At least one.
+/// Returns how many of the sorted probabilities top_p and min_p keep, at least one.
 size_t count_allowed(const std::vector<double>& probabilities, const Sampling& sampling) {
   const double total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
   size_t count = 0;
@@ -68,33 +68,33 @@ std::int32_t sample(std::span<const real> logits, const Sampling& sampling, doub
 
 void require_prompt(std::span<const std::int32_t> prompt, const ModelConfig& model) {
   const auto length = std::ssize(prompt);
-  throw_if<DataError>(length == 0, "the prompt is empty; need at least one token to begin with");
+  throw_if<DataError>(length == 0, "the prompt is empty, but must have at least one token");
   throw_if<DataError>(length > model.max_seq_len,
-                      "the prompt is {} tokens long; the context of the model ends at {} "
+                      "the prompt is {} tokens long, but must be at most {} "
                       "(model.max_seq_len)",
                       length, model.max_seq_len);
   for (size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] >= 0 && prompt[i] < model.vocab_size) continue;
-    throw DataError(fmt::format("token {} of the prompt is {}; the model knows 0 to {}", i,
+    throw DataError(fmt::format("token {} of the prompt is {}, but must be in [0, {}]", i,
                                 prompt[i], model.vocab_size - 1));
   }
 }
 
 namespace {
 
-/// Threads cost more than they save for a model of fewer weights, which the caches hold, and a pass
-/// of fewer products: they meet some thirty times, and on a busy machine wait for each other.
+/// Below these numbers of weights (which fit the caches) and products per pass, generation uses one
+/// thread. Threads synchronize about 30 times per pass, which would cost more than they save.
 constexpr Index kSerialWeights = Index{1} << 22;
 constexpr Index kSerialProducts = Index{1} << 25;
 
-/// Tokens that will be read at most.
+/// Returns the largest number of tokens that the model will read.
 Index capacity_of(const ModelConfig& model, const GenerateRequest& request) {
   const Index prompt = std::ssize(request.prompt);
   return prompt + std::min(request.max_tokens, model.max_seq_len - prompt);
 }
 
-/// One text: the tokens so far, and the cache of all but those not yet read. A kind with a context
-/// rule of its own has no cache and reads all of them again for every token.
+/// One generated text: its tokens, and a cache of the tokens that the model has read. Attention
+/// kinds with a custom context rule have no cache and read all tokens again for every new one.
 class Text {
  public:
   Text(LanguageModel& model, const GenerateRequest& request)
@@ -107,7 +107,7 @@ class Text {
       cache_ = model.make_cache(1, capacity_);
   }
 
-  /// Draws the next token.
+  /// Samples the next token.
   std::int32_t next() {
     std::optional<SerialScope> serial;
     const Index weights = model_.parameters().count();
@@ -129,7 +129,7 @@ class Text {
   bool stopped() const {
     return written_.back() == request_.eos_token_id || request_.is_stop(written_);
   }
-  /// Whether the model has no position for one token more.
+  /// Returns true if the context of the model is full.
   bool full() const { return tokens_read() + std::ssize(unread_) > capacity_; }
 
   const std::vector<std::int32_t>& written() const { return written_; }
@@ -159,7 +159,7 @@ class Text {
   Index capacity_;
   std::optional<ModelKvCache> cache_;
   std::vector<std::int32_t> unread_, written_;
-  std::int32_t document_ = 0;  ///< where that of the next token begins
+  std::int32_t document_ = 0;  ///< position at which the current document begins
   RandomStream rng_;
 };
 

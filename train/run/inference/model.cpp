@@ -17,15 +17,15 @@ void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
     if (has_flag(text.substr(0, text.find('=')), kBesideModel)) continue;
     throw UsageError(fmt::format(
-        "--set {}: a checkpoint has a configuration of its own, of which only data.*, train.*, "
-        "model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set",
+        "--set {}: is fixed by the checkpoint; only data.*, train.*, model.max_seq_len, "
+        "model.rope_theta and model.rope_scaling.* can be set",
         text));
   }
 }
 
 namespace {
 
-/// Before a model of more layers than there can be weights for takes time and memory.
+/// Rejects a model with more layers than the checkpoint before it takes time and memory.
 void require_layers(const Checkpoint& weights, Index layers) {
   throw_if<DataError>(std::ssize(weights.file().children("/model")) < layers,
                       "checkpoint {} does not fit the model, which has {} layers",
@@ -41,7 +41,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     require_keys_beside_the_model(overrides);
     weights.emplace(find_checkpoint(where));
     std::vector<std::string> assignments = overrides;
-    // What other data would not allow, and only training does.
+    // Only training samples text, and other data may not allow it.
     if (!overrides.empty()) assignments.emplace_back("log.sample_interval=0");
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), assignments);
@@ -59,7 +59,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
   if (weights) require_layers(*weights, named.config.model.num_layers);
   named.engine = std::make_unique<EngineScope>(engine_of(named.config));
   named.model = std::make_unique<LanguageModel>(named.config.model);
-  if (weights) weights->require_fits(named.model->parameters());  // before memory is taken
+  if (weights) weights->require_fits(named.model->parameters());  // before they take memory
   named.model->parameters().initialize(named.config.run.seed);
   if (!weights) return named;
   weights->load(named.model->parameters(), nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// A model that a user names, with its weights.
+// Opens a model with its weights by a path that a user gives.
 
 #include <filesystem>
 #include <memory>
@@ -16,20 +16,20 @@ namespace difftape::run {
 struct NamedModel {
   Config config;
   std::unique_ptr<LanguageModel> model;
-  std::filesystem::path checkpoint;  ///< empty: the weights are initial ones
-  Index step = 0;                    ///< that it was trained for
-  nlohmann::json data;               ///< what the checkpoint says of the data; null without one
-  TokenizerFile tokenizer = {};      ///< of text, or as the checkpoint has it
-  /// Of train.gemm, as long as this lives.
+  std::filesystem::path checkpoint;  ///< empty: initial weights
+  Index step = 0;                    ///< number of training steps
+  nlohmann::json data;               ///< data facts of the checkpoint; null without one
+  TokenizerFile tokenizer = {};      ///< bytes for text data, else from the checkpoint
+  /// Selects train.gemm during the lifetime of the object.
   std::unique_ptr<EngineScope> engine = {};
 };
 
-/// Throws UsageError for an override of a key other than those of data.* and train.* and those that
-/// say how positions are told apart: weights decide what their model is.
+/// Throws UsageError for an override of a key that changes the model of existing weights. Allowed
+/// are data.*, train.*, model.max_seq_len, model.rope_theta and model.rope_scaling.*.
 void require_keys_beside_the_model(const std::vector<std::string>& overrides);
 
-/// A checkpoint or run directory, with its weights, or a YAML configuration, with the initial ones.
-/// Of a checkpoint `overrides` may set what require_keys_beside_the_model lets pass. Throws
+/// Opens a checkpoint or run directory with its weights, or a YAML configuration with initial
+/// weights. For a checkpoint `overrides` are limited by require_keys_beside_the_model. Throws
 /// UsageError, MissingInput, DataError and ConfigError.
 NamedModel open_model(const std::filesystem::path& where,
                       const std::vector<std::string>& overrides = {});

@@ -141,7 +141,7 @@ std::vector<std::pair<std::string, double>> TaskAccuracy::metrics() const {
 
 namespace {
 
-/// What is added up over batches besides their loss.
+/// Optional sums over batches besides the loss.
 struct Sums {
   std::optional<TaskAccuracy> score;
   std::optional<PositionLosses> positions;
@@ -153,7 +153,7 @@ struct Sums {
   }
 };
 
-/// Terms of the loss of a batch, which is added to the sums.
+/// Returns the loss terms of a batch and adds the batch to the sums.
 LossTerms terms_of(LanguageModel& model, const Batch& batch, const ValidationRequest& request,
                    Sums& sums) {
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
@@ -198,7 +198,7 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   double total = 0, weights = 0;
   for (size_t i = 0; i < losses.size(); ++i) {
     result.tokens += scored[i];
-    // 1 for batches of equal size: a plain mean
+    // The weight is 1 for batches of equal size, which gives a plain mean.
     const double weight = static_cast<double>(scored[i]) / static_cast<double>(scored[0]);
     total += weight * losses[i];
     weights += weight;
@@ -219,7 +219,7 @@ double cross_entropy(std::span<const real> logits, std::int32_t target) {
   return most + std::log(sum) - static_cast<double>(logits[target]);
 }
 
-/// Bytes of the text that the scored targets of the first `batches` stand for.
+/// Returns the text bytes of the scored targets of the first `batches`.
 Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
   const Tokenizer tokenizer = tokenizer_of(file);
   Index bytes = 0;

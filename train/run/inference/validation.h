@@ -1,5 +1,5 @@
 #pragma once
-// How good a model is at predicting batches: while it trains, and afterwards.
+// Validation of a model during and after training.
 
 #include <span>
 #include <string>
@@ -13,21 +13,21 @@
 
 namespace difftape::run {
 
-/// Adds up what ValidationData::val_origins tells apart; nothing of data without.
+/// Sums losses by the domains and groups of ValidationData::val_origins, if the data has any.
 class OriginLosses {
  public:
-  /// For the first `batches`.
+  /// Prepares sums for the first `batches` validation batches.
   OriginLosses(const ValidationData& data, Index batches);
 
-  /// Validation batch i, with LossTerms::row_losses.
+  /// Adds validation batch i, with its LossTerms::row_losses in nats.
   void add(Index i, const Batch& batch, std::span<const double> row_losses);
 
-  /// Sums up what all processes that train together added; all must call it, and then get the same
-  /// bits whatever their number.
+  /// All-reduces the sums. All processes must call it; the result does not depend on their number.
   void share();
 
-  /// val/loss/<domain>, nats per scored token, of the domains that have any.
+  /// Returns val/loss/<domain>, nats per scored token, of domains with scored tokens.
   std::vector<std::pair<std::string, double>> domains() const;
+  /// Returns the losses of all groups; empty without origins.
   GroupLosses groups() const;
 
  private:
@@ -35,29 +35,29 @@ class OriginLosses {
     double loss = 0;
     Index tokens = 0;
   };
-  /// Over the sequences of each part; `part_of` tells which of so many.
+  /// Sums over the sequences of each of `parts` parts; `part_of` is the domain or the group.
   std::vector<Sum> sums(std::size_t parts, Index RowOrigin::*part_of) const;
 
   std::vector<std::string> names_;
-  std::vector<RowOrigin> origins_;     ///< of each sequence
-  std::vector<std::size_t> first_of_;  ///< sequence of each batch
+  std::vector<RowOrigin> origins_;     ///< origin of each sequence
+  std::vector<std::size_t> first_of_;  ///< index of the first sequence of each batch
   std::vector<Sum> sequences_;
 };
 
-/// Counts hits: a scored target whose logit is above all others; a tie is a miss.
+/// Counts hits: scored targets whose logit is above all others; a tie is a miss.
 class TaskAccuracy {
  public:
   explicit TaskAccuracy(const AccuracyGrid& grid);
 
-  /// logits (B, T, V) of the batch.
+  /// Adds a batch with its logits (B, T, V).
   void add(const Batch& batch, const Tensor& logits);
 
-  /// Counts what all processes that train together counted; all must call it.
+  /// All-reduces the counts; all processes must call it.
   void share();
 
-  /// val/accuracy, the share of scored targets that were hit; with a grid task/accuracy/ROW/COLUMN,
-  /// the share of answers all of whose scored targets were, where there were any; with
-  /// AccuracyGrid::exact_match also task/exact_match, that share of all answers.
+  /// Returns val/accuracy, the fraction of scored targets that are hits. With a grid, also
+  /// task/accuracy/ROW/COLUMN, the fraction of answers in a cell whose scored targets are all hits;
+  /// with AccuracyGrid::exact_match, also task/exact_match, that fraction over all answers.
   std::vector<std::pair<std::string, double>> metrics() const;
 
  private:
@@ -76,38 +76,38 @@ class TaskAccuracy {
   std::vector<Share> cells_;  // (rows, columns)
 };
 
-/// What a validation reads, and how.
+/// Parameters of a validation.
 struct ValidationRequest {
-  Index batches = 0;        ///< the first ones
-  Index eos_token_id = -1;  ///< attention stays within the documents that it ends
+  Index batches = 0;        ///< number of first batches to read
+  Index eos_token_id = -1;  ///< attention stays within documents that this token ends
   Precision precision = Precision::full;
-  Tape::Events events{};   ///< see the tapes
-  bool positions = false;  ///< measures loss_by_position too, which needs all logits of a batch
+  Tape::Events events{};   ///< events of the tapes
+  bool positions = false;  ///< also measure loss_by_position, which needs all logits of a batch
 };
 
-/// What it measures.
+/// Results of a validation.
 struct Validation {
   double loss = 0;  ///< nats per scored token, without z-loss
-  /// Of a task TaskAccuracy::metrics, of several domains their losses.
+  /// TaskAccuracy::metrics for a task, else the losses of several domains.
   std::vector<std::pair<std::string, double>> metrics;
-  Index tokens = 0;    ///< scored
-  GroupLosses groups;  ///< of held-out text
-  /// Nats per scored token at each place of a sequence, from 0; NaN where none is scored.
+  Index tokens = 0;    ///< number of scored tokens
+  GroupLosses groups;  ///< for held-out text
+  /// Nats per scored token by position in the sequence, from 0; NaN for unscored positions.
   std::vector<double> loss_by_position = {};
 };
 
-/// Means over the scored tokens of validation batches. batches >= 1. Processes that train together
-/// share the batches and must all call it.
+/// Returns means over the scored tokens of at least one validation batch. Processes of a
+/// distributed run share the batches; all must call it.
 Validation validate(LanguageModel& model, const ValidationData& data,
                     const ValidationRequest& request);
 
-/// How well each place of a sequence is predicted: what a model makes of more context, and of
-/// positions beyond those of its training.
+/// Loss by position in the sequence, which shows the use of context and the extrapolation to
+/// sequences longer than in training.
 class PositionLosses {
  public:
-  /// logits (B, T, V) of the batch.
+  /// Adds a batch with its logits (B, T, V).
   void add(const Batch& batch, const Tensor& logits);
-  /// Mean cross-entropy at each place, nats per scored token; NaN where none is scored.
+  /// Returns the mean cross-entropy by position, nats per scored token; NaN if none is scored.
   std::vector<double> means() const;
 
  private:
@@ -115,13 +115,13 @@ class PositionLosses {
   std::vector<Index> counts_;
 };
 
-/// A validation, and what the text behind the tokens and the clock say of it.
+/// A validation with bits per byte of the text and the speed.
 struct Evaluation : Validation {
-  double bits_per_byte = kNaN;  ///< NaN: the tokenizer is not known
+  double bits_per_byte = kNaN;  ///< NaN if the tokenizer is unknown
   double tokens_per_sec = 0;
 };
 
-/// `tokenizer` made the tokens. Otherwise as validate().
+/// Validates as validate() does, for tokens of `tokenizer`.
 Evaluation evaluate(LanguageModel& model, const ValidationData& data,
                     const ValidationRequest& request, const TokenizerFile& tokenizer);
 

@@ -1,4 +1,4 @@
-// Texts against the same ones drawn without a cache, all tokens read again at every step.
+// Compares generation with sampling that reads all tokens again at every step, without a cache.
 #include "train/run/inference/generate.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class Generate : public testing::Test {
     named = open_model(project / "run");
   }
 
-  /// What generate does, without its cache.
+  /// Generates without a cache.
   std::vector<std::int32_t> by_hand(Index tokens) {
     std::vector<std::int32_t> all = request.prompt, written;
     const RandomStream numbers(request.seed, fmt::format("generate/{}", request.stream));
@@ -44,7 +44,7 @@ class Generate : public testing::Test {
   GenerateRequest request{.prompt = {'t', 'h', 'e', ' '}, .max_tokens = 30};
 };
 
-TEST_F(Generate, writes_what_the_whole_model_says_is_next) {
+TEST_F(Generate, equals_sampling_without_a_cache) {
   for (const double temperature : {0.0, 0.7}) {
     request.sampling.temperature = temperature;
     const Generated text = generate(*named.model, request);
@@ -53,7 +53,7 @@ TEST_F(Generate, writes_what_the_whole_model_says_is_next) {
   }
 }
 
-TEST_F(Generate, writes_what_the_whole_model_says_is_next_over_one_shared_cache) {
+TEST_F(Generate, equals_sampling_without_a_cache_for_shared_keys_and_values) {
   project.config.model.num_layers = 3;
   project.config.model.yoco_self_layers = 1;
   project.config.model.attention.sliding_window = 3;
@@ -62,7 +62,7 @@ TEST_F(Generate, writes_what_the_whole_model_says_is_next_over_one_shared_cache)
   EXPECT_EQ(generate(*named.model, request).tokens, by_hand(30));
 }
 
-TEST_F(Generate, is_a_function_of_seed_and_stream_whatever_the_threads) {
+TEST_F(Generate, depends_on_seed_and_stream_but_not_on_threads) {
   const auto text = [&](std::uint64_t seed, std::uint64_t stream) {
     request.seed = seed;
     request.stream = stream;
@@ -77,7 +77,7 @@ TEST_F(Generate, is_a_function_of_seed_and_stream_whatever_the_threads) {
   }
 }
 
-TEST_F(Generate, ends_at_a_stop_at_the_context_or_when_told) {
+TEST_F(Generate, ends_at_a_stop_at_the_context_or_when_cancelled) {
   request.sampling.temperature = 0;
   const std::vector<std::int32_t> all = generate(*named.model, request).tokens;
   request.is_stop = [&](std::span<const std::int32_t> written) {
@@ -104,13 +104,13 @@ TEST_F(Generate, ends_at_a_stop_at_the_context_or_when_told) {
   EXPECT_EQ(text.tokens.size(), 3u);
 }
 
-TEST_F(Generate, writes_only_tokens_that_are_known) {
+TEST_F(Generate, samples_only_known_tokens) {
   request.sampling.temperature = 100;
   request.known = 'e';
   for (const std::int32_t token : generate(*named.model, request).tokens) EXPECT_LT(token, 'e');
 }
 
-TEST_F(Generate, refuses_prompts_that_the_model_cannot_read) {
+TEST_F(Generate, rejects_prompts_that_the_model_cannot_read) {
   request.prompt = {};
   EXPECT_THROW(generate(*named.model, request), DataError);
   request.prompt = {1, 256};
@@ -121,11 +121,11 @@ TEST_F(Generate, refuses_prompts_that_the_model_cannot_read) {
   EXPECT_EQ(generate(*named.model, request).tokens.size(), 1u);
 }
 
-/// Logits whose softmax is 0.2, 0.5, 0, 0.3.
+/// Logits with softmax 0.2, 0.5, 0, 0.3.
 const std::vector<real> kLogits{static_cast<real>(std::log(0.2)), static_cast<real>(std::log(0.5)),
                                 real(-80), static_cast<real>(std::log(0.3))};
 
-/// The share of 1000 evenly spaced numbers that draws each token.
+/// Returns the fraction of 1000 evenly spaced numbers that samples each token.
 std::map<std::int32_t, double> shares(const Sampling& sampling) {
   std::map<std::int32_t, double> found;
   for (int i = 0; i < 1000; ++i) found[sample(kLogits, sampling, (i + 0.5) / 1000)] += 0.001;
@@ -141,20 +141,20 @@ MATCHER_P(AreAbout, expected, "") {
          });
 }
 
-TEST(Sample, draws_in_proportion_to_the_probabilities) {
+TEST(Sample, samples_in_proportion_to_the_probabilities) {
   EXPECT_THAT(shares({}), AreAbout(Shares{{1, 0.5}, {3, 0.3}, {0, 0.2}}));
   const double norm = 0.25 + 0.09 + 0.04;
   EXPECT_THAT(shares({.temperature = 0.5}),
               AreAbout(Shares{{1, 0.25 / norm}, {3, 0.09 / norm}, {0, 0.04 / norm}}));
 }
 
-TEST(Sample, takes_the_likeliest_at_temperature_0_and_of_equal_ones_the_first) {
+TEST(Sample, is_greedy_at_temperature_0_with_ties_to_the_first) {
   EXPECT_THAT(shares({.temperature = 0}), AreAbout(Shares{{1, 1}}));
   EXPECT_EQ(sample(std::vector<real>{1, 2, 2, 0}, {.temperature = 0}, 0.99), 1);
   EXPECT_EQ(sample(std::vector<real>{1, 2, 2, 0}, {.top_k = 1}, 0.99), 1);
 }
 
-TEST(Sample, leaves_out_what_is_not_likely_enough) {
+TEST(Sample, drops_tokens_by_top_k_top_p_and_min_p) {
   EXPECT_THAT(shares({.top_k = 2}), AreAbout(Shares{{1, 0.625}, {3, 0.375}}));
   EXPECT_THAT(shares({.top_k = 9}), AreAbout(shares({})));
   EXPECT_THAT(shares({.top_p = 0.4}), AreAbout(Shares{{1, 1}}));
@@ -166,7 +166,7 @@ TEST(Sample, leaves_out_what_is_not_likely_enough) {
       << "of the two that are left the first has 0.625";
 }
 
-TEST(Sample, of_weights_that_diverged_draws_nothing) {
+TEST(Sample, rejects_logits_that_are_not_finite) {
   std::vector<real> logits = kLogits;
   logits[2] = std::numeric_limits<real>::quiet_NaN();
   EXPECT_THROW(sample(logits, {}, 0.5), DataError);

@@ -1,4 +1,4 @@
-// The loss on held-out text by domain, and in groups of neighboring documents.
+// Tests the loss on held-out text by domain and by group of neighboring documents.
 #include "train/run/inference/validation.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-/// Numbers in base 200, two bytes each: where a sequence begins can be told from its text.
+/// Returns numbers in base 200, two bytes each, so that a sequence determines its position.
 std::string counting_text(int from, int numbers) {
   std::string text;
   for (int i = from; i < from + numbers; ++i) {
@@ -31,7 +31,8 @@ std::string counting_text(int from, int numbers) {
   return text;
 }
 
-/// A project that validates on two files, of 3,000 and 700 bytes, and a folder with 400 in two.
+/// A project with three validation domains: files of 3,000 and 700 bytes, and a folder with two
+/// files of 400 bytes in total.
 class OriginLossesOfARun : public testing::Test {
  protected:
   OriginLossesOfARun() {
@@ -58,7 +59,7 @@ struct Sum {
   double mean() const { return loss / tokens; }
 };
 
-TEST_F(OriginLossesOfARun, are_those_of_the_sequences_that_begin_there) {
+TEST_F(OriginLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
   TrainState state(project.config);
   state.step = state.config.train.steps;
   const Validation found = state.validate();
@@ -103,7 +104,7 @@ TEST_F(OriginLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
   EXPECT_EQ(test::steps_with(project / "run", "val/loss/book"), (std::vector<Index>{5, 10, 12}));
   EXPECT_EQ(test::steps_with(project / "run", "val/group_loss"), (std::vector<Index>{12}));
   const auto& last = lines.back();
-  // 4,100 bytes are 241 sequences; those that begin in the last 16 bytes of a domain are of it.
+  // 4,100 bytes are 241 sequences. One that begins in the last 16 bytes of a domain belongs to it.
   const double loss = last["val/loss"];
   double domains = 0;
   domains += 177 * last["val/loss/book"].get<double>();
@@ -151,7 +152,7 @@ TEST_F(OriginLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_m
   EXPECT_EQ(first_batch().second, tokens);
 }
 
-TEST_F(OriginLossesOfARun, of_one_file_or_of_a_part_of_the_text_have_no_domains) {
+TEST_F(OriginLossesOfARun, have_no_domains_for_one_file_or_a_split) {
   project.config.data.val_path = {project / "val/book.txt"};
   ASSERT_EQ(project.train("one"), system::Exit::ok);
   project.config.data.val_path = {};
@@ -163,7 +164,7 @@ TEST_F(OriginLossesOfARun, of_one_file_or_of_a_part_of_the_text_have_no_domains)
   }
 }
 
-TEST_F(OriginLossesOfARun, of_fewer_sequences_than_groups_are_NaN_where_there_is_none) {
+TEST_F(OriginLossesOfARun, are_NaN_for_groups_without_sequences) {
   project.config.data.val_path = {project / "val/folder.d/2"};  // 260 bytes, 15 sequences
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto last = test::metrics_lines(project / "run").back();
@@ -178,7 +179,7 @@ TEST_F(OriginLossesOfARun, of_fewer_sequences_than_groups_are_NaN_where_there_is
 
 TEST_F(OriginLossesOfARun,
        go_on_in_the_middle_of_an_epoch_with_the_bits_of_a_run_that_never_ended) {
-  project.config.optim.schedule = ScheduleKind::constant;  // so that it can be made longer
+  project.config.optim.schedule = ScheduleKind::constant;  // allows a longer run
   project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
   put(project / "short.txt", counting_text(0, 300));
   project.config.data.path = {project / "short.txt"};
@@ -193,7 +194,7 @@ TEST_F(OriginLossesOfARun,
   EXPECT_EQ(test::last_checkpoint(project / "cut"), test::last_checkpoint(project / "whole"));
 }
 
-TEST(OriginLosses, of_a_sequence_count_what_is_scored_of_it) {
+TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   struct Data : ValidationData {
     Batch val_batch(Index) const override { return {}; }
     Index val_batches() const override { return 2; }
@@ -221,7 +222,7 @@ TEST(OriginLosses, of_a_sequence_count_what_is_scored_of_it) {
 
 TEST(PositionLosses, are_means_over_the_sequences_in_which_a_place_is_scored) {
   Batch batch{.batch = 2, .seq = 2, .tokens = {0, 1, 0, 1, 1, 1}, .scored = {1, 1, 0, 1}};
-  // Rows (b, t): targets are 1 and 0, then 1 and 1, the first of which is not scored.
+  // Targets by (b, t): 1 and 0, then 1 (not scored) and 1.
   const real two = static_cast<real>(std::log(2.0));
   const Tensor logits = Tensor::from({2, 2, 2}, std::vector<real>{0, two, 0, 0, 9, 9, two, 0});
   PositionLosses losses;
@@ -236,7 +237,7 @@ TEST(PositionLosses, are_means_over_the_sequences_in_which_a_place_is_scored) {
   EXPECT_TRUE(std::isnan(none.means()[0]));
 }
 
-TEST(Eval, says_the_loss_at_each_place_of_longer_sequences_with_scaled_positions) {
+TEST(Eval, prints_the_loss_by_position_of_longer_sequences) {
   const test::TinyProject project;
   test::output(project.difftape({"train", "tiny.yaml", "--out", "run"}));
   const auto eval = [&](std::vector<std::string> more) {
@@ -260,7 +261,7 @@ TEST(Eval, says_the_loss_at_each_place_of_longer_sequences_with_scaled_positions
   EXPECT_THAT(table.out, HasSubstr("\n2 to 3 "));
 }
 
-/// Two rows of three targets over four tokens; the first target of a row is not scored.
+/// Returns two rows of three targets over four tokens; the first target of a row is not scored.
 Batch batch_of_six() {
   Batch batch{2, 3, {0, 9, 1, 2, 0, 9, 3, 0}};
   batch.scored = {0, 1, 1, 0, 1, 1};
@@ -268,7 +269,7 @@ Batch batch_of_six() {
   return batch;
 }
 
-/// Logits whose largest is that of the target, plus what a test changes.
+/// Returns logits that are largest at the targets.
 Tensor right_logits() {
   Tensor logits = Tensor::zeros({2, 3, 4});
   const Index targets[] = {0, 1, 2, 0, 3, 0};
@@ -299,7 +300,7 @@ TEST(TaskAccuracy, an_answer_is_right_only_if_all_its_scored_targets_are) {
   EXPECT_THAT(score.metrics(), testing::Contains(Pair("task/accuracy/a/x", 0)));
 }
 
-TEST(TaskAccuracy, ties_and_numbers_that_are_none_are_misses) {
+TEST(TaskAccuracy, ties_and_nan_are_misses) {
   for (const real other : {real(1), std::numeric_limits<real>::quiet_NaN()}) {
     TaskAccuracy score(kGrid);
     Tensor logits = right_logits();
@@ -309,7 +310,7 @@ TEST(TaskAccuracy, ties_and_numbers_that_are_none_are_misses) {
   }
 }
 
-TEST(TaskAccuracy, without_a_grid_is_the_accuracy_alone) {
+TEST(TaskAccuracy, has_only_the_accuracy_without_a_grid) {
   TaskAccuracy score(AccuracyGrid{});
   Batch batch = batch_of_six();
   batch.answers.clear();

@@ -50,13 +50,13 @@ class SpikeGuard {
  public:
   explicit SpikeGuard(OnSpike on_spike);
 
-  /// The factor on the gradient of the next step, from its loss and its gradient norm, which are
-  /// finite, and those of the steps before it; 1 if there is no spike.
-  ///   zclip      min(1, v / (norm + 1e-6)) with v what ZClip clips a spiking norm to
-  ///   skip_step  0 if the loss or the norm is a spike by olmo_core: the step is to change nothing
+  /// Returns the factor on the gradient of the next step, given its finite loss and gradient norm
+  /// and the values of earlier steps; 1 if there is no spike.
+  ///   zclip      min(1, v / (norm + 1e-6)), v the norm to which ZClip clips a spike
+  ///   skip_step  0 if the loss or the norm is a spike by olmo_core, so the step changes nothing
   double scale(double loss, double grad_norm);
 
-  /// Whether optim.on_spike is anything but none.
+  /// Returns true unless optim.on_spike is none.
   bool active() const { return on_spike_ != OnSpike::none; }
   /// Returns the state for a checkpoint.
   nlohmann::json state() const;

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
-/// A little model after two optimiser steps.
+/// A small model after two optimizer steps.
 struct Training {
   ParameterSet set;
   std::unique_ptr<Optimizer> optimizer;
@@ -122,7 +122,7 @@ TEST(Checkpoint, a_file_is_named_by_its_step_which_is_read_from_the_name) {
     EXPECT_EQ(step_of_file(other), std::nullopt) << other;
 }
 
-TEST(Checkpoint, a_missing_one_is_named) {
+TEST(Checkpoint, a_missing_checkpoint_is_named) {
   const ScratchDir dir;
   EXPECT_THAT([&] { find_checkpoint(dir / "none"); },
               ThrowsMessage<MissingInput>((dir / "none").string() +
@@ -138,7 +138,7 @@ TEST(Checkpoint, a_missing_one_is_named) {
                                           ": No such file or directory"));
 }
 
-TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
+TEST(Checkpoint, a_flipped_bit_is_detected_anywhere) {
   const ScratchDir dir;
   const Training run(7);
   const fs::path path = save_checkpoint(dir.path(), run.set, run.optimizer.get(), meta(2));
@@ -163,7 +163,7 @@ TEST(Checkpoint, a_flipped_bit_is_found_wherever_it_is) {
                 HasSubstr(" do not match its first line; use another checkpoint"))));
 }
 
-TEST(Checkpoint, a_truncated_one_says_how_much_is_missing) {
+TEST(Checkpoint, a_truncated_file_reports_its_missing_bytes) {
   const ScratchDir dir;
   const Training run(7);
   const fs::path path = save_checkpoint(dir.path(), run.set, run.optimizer.get(), meta(2));
@@ -200,7 +200,7 @@ TEST(Checkpoint, models_of_real_size_restore_bit_for_bit) {
   }
 }
 
-TEST(Checkpoint, a_foreign_file_is_refused) {
+TEST(Checkpoint, a_foreign_file_is_rejected) {
   const ScratchDir dir;
   put(dir / "text.h5", "hello");
   h5::File::create(dir / "other.h5").save();
@@ -213,7 +213,7 @@ TEST(Checkpoint, a_foreign_file_is_refused) {
   }
 }
 
-TEST(Checkpoint, a_later_format_version_is_refused) {
+TEST(Checkpoint, a_later_format_version_is_rejected) {
   const ScratchDir dir;
   h5::File file = h5::File::create(dir / "new.h5", kChecksumHeaderSize);
   file.set_attribute("/", "format_version", 2);
@@ -225,7 +225,7 @@ TEST(Checkpoint, a_later_format_version_is_refused) {
           " has format version 2, but this difftape reads 1; use the version that wrote it"));
 }
 
-TEST(Checkpoint, a_model_of_another_shape_is_refused_and_stays_unchanged) {
+TEST(Checkpoint, a_model_of_another_shape_is_rejected_and_stays_unchanged) {
   const ScratchDir dir;
   const Training saved(7);
   const fs::path path = save_checkpoint(dir.path(), saved.set, saved.optimizer.get(), meta(2));
@@ -239,7 +239,7 @@ TEST(Checkpoint, a_model_of_another_shape_is_refused_and_stays_unchanged) {
   EXPECT_EQ(wider.state(), before);
 }
 
-TEST(Checkpoint, a_model_with_other_parameters_is_refused) {
+TEST(Checkpoint, a_model_with_other_parameters_is_rejected) {
   const ScratchDir dir;
   const Training saved(7);
   const fs::path path = save_checkpoint(dir.path(), saved.set, nullptr, meta(2));
@@ -272,7 +272,7 @@ TEST(Checkpoint, without_moments_can_be_evaluated_but_not_continued) {
                                        "use it with train.init_from or difftape eval"));
 }
 
-TEST(Checkpoint, a_directory_that_cannot_be_made_is_an_output_error) {
+TEST(Checkpoint, a_directory_that_cannot_be_created_is_an_output_error) {
   const ScratchDir dir;
   put(dir / "file", "");
   const Training run(7);

@@ -201,7 +201,7 @@ TEST_F(TokenData, numbers_with_fractions_are_not_tokens) {
   file.write<float>("tokens", {200}, std::vector<float>(200, 1.7F));
   file.save();
   EXPECT_THAT([&] { make("float.h5"); },
-              ThrowsMessage<DataError>(testing::HasSubstr("tokens holds no integers")));
+              ThrowsMessage<DataError>(testing::HasSubstr("tokens does not hold integers")));
 }
 
 TEST_F(TokenData, a_text_file_is_not_a_token_file) {

@@ -1,4 +1,4 @@
-// With which configurations a run goes on.
+// Tests which configuration changes a resumed run accepts.
 #include "train/run/loop/continuation.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(OtherRun, is_one_that_differs_in_what_changes_a_result) {
               testing::EndsWith("nowhere/config.yaml: No such file or directory"));
 }
 
-TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {
+TEST(LongerRun, resumes_if_the_completed_steps_are_unaffected) {
   Config made;
   made.train.steps = 100;
   made.optim.schedule = ScheduleKind::constant;
@@ -72,7 +72,7 @@ TEST(LongerRun, goes_on_where_every_step_done_would_have_been_the_same) {
   EXPECT_THAT(why(90, longer), testing::HasSubstr("would have had another learning rate"));
 }
 
-TEST(LongerRun, has_the_steps_of_one_that_was_made_so_long) {
+TEST(LongerRun, equals_a_run_of_this_length) {
   TinyProject project;
   project.config.optim.schedule = ScheduleKind::constant;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
@@ -85,7 +85,7 @@ TEST(LongerRun, has_the_steps_of_one_that_was_made_so_long) {
   EXPECT_EQ(env["continued"][0]["steps_before"], 12);
 }
 
-TEST(SameRun, goes_on_with_other_activation_checkpointing_with_and_without_a_checkpoint) {
+TEST(SameRun, resumes_with_other_activation_checkpointing) {
   TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string measured = test::measured(project / "run");
@@ -97,7 +97,7 @@ TEST(SameRun, goes_on_with_other_activation_checkpointing_with_and_without_a_che
   EXPECT_EQ(test::measured(project / "run"), measured);
 }
 
-TEST(SameRun, says_what_it_goes_on_with_where_that_decides_no_result) {
+TEST(SameRun, records_changes_of_keys_that_do_not_affect_results) {
   TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const std::string made = contents(project / "run/config.yaml");
@@ -110,12 +110,13 @@ TEST(SameRun, says_what_it_goes_on_with_where_that_decides_no_result) {
   EXPECT_EQ(env["continued"].size(), 1U);
   ASSERT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U) << "nothing is new";
-  test::put(project / "run/config.yaml", made);  // as killed after env.json, which is written first
+  test::put(project / "run/config.yaml",
+            made);  // as if killed between the writes of env.json and config.yaml
   ASSERT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U);
 }
 
-/// A finished run of 20 steps, whose learning rate falls over the last ten.
+/// A finished run of 20 steps whose learning rate decays in the last ten.
 class Branch : public testing::Test {
  protected:
   Branch() {
@@ -131,7 +132,7 @@ class Branch : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(Branch, is_what_the_refusal_of_a_longer_run_says_and_has_the_bits_of_one_made_so_long) {
+TEST_F(Branch, continues_a_run_that_cannot_be_extended_with_the_bits_of_a_longer_run) {
   const std::vector<std::string> longer{"--set", "train.steps=40"};
   EXPECT_THAT(test::error(78, project.difftape({"train", "run", "--resume", longer[0], longer[1]})),
               HasSubstr("to continue from its checkpoint of step 8 in a new directory: "
@@ -154,7 +155,7 @@ TEST_F(Branch, is_what_the_refusal_of_a_longer_run_says_and_has_the_bits_of_one_
   EXPECT_EQ(read_env(project / "more/longer")["continued"][0]["step"], 8);
 }
 
-TEST_F(Branch, needs_a_free_directory_and_a_checkpoint_of_a_run_that_can_go_on_so) {
+TEST_F(Branch, needs_a_free_directory_and_a_compatible_checkpoint) {
   const fs::path early = project / "run/checkpoints/step-00000008.h5";
   const auto branch = [&](std::vector<std::string> more) {
     std::vector<std::string> command{"train", "run", "--set", "train.steps=40"};
@@ -180,7 +181,7 @@ class Fork : public testing::Test {
   test::TinyProject project;
 };
 
-TEST_F(Fork, begins_where_the_weights_of_the_other_run_are) {
+TEST_F(Fork, starts_from_the_weights_of_the_other_run) {
   EXPECT_THAT(test::output(project.difftape({"train", "tiny.yaml", "--init-from", "old", "--out",
                                              "new", "--set", "optim.lr=0.005"})),
               HasSubstr("starting with the weights of "));
@@ -208,7 +209,7 @@ TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
   EXPECT_EQ(test::losses(project / "new").front(), train_step(by_hand).loss);
 }
 
-TEST_F(Fork, keeps_the_weights_it_began_with_when_it_goes_on) {
+TEST_F(Fork, keeps_train_init_from_when_resumed) {
   ASSERT_EQ(project.train("other"), system::Exit::ok);
   std::vector<std::string> words{"train", "tiny.yaml", "--init-from", "old", "--out", "new"};
   ASSERT_EQ(project.difftape(words).exit, 0);
@@ -219,7 +220,7 @@ TEST_F(Fork, keeps_the_weights_it_began_with_when_it_goes_on) {
                         (project / "other").string()));
 }
 
-TEST_F(Fork, goes_on_before_its_first_checkpoint_only_with_the_weights_it_began_with) {
+TEST_F(Fork, resumes_before_its_first_checkpoint_only_with_the_same_weights) {
   project.config.train.init_from = (project / "old").string();
   ASSERT_EQ(project.train("new"), system::Exit::ok);
   const std::string measured = test::measured(project / "new");
@@ -237,14 +238,14 @@ TEST_F(Fork, goes_on_before_its_first_checkpoint_only_with_the_weights_it_began_
   EXPECT_THROW(project.train("new", true), DataError);
 }
 
-TEST_F(Fork, needs_no_old_run_once_it_has_a_checkpoint) {
+TEST_F(Fork, needs_the_old_run_only_until_its_first_checkpoint) {
   project.config.train.init_from = (project / "old").string();
   ASSERT_EQ(project.train("new"), system::Exit::ok);
   fs::remove_all(project / "old");
   EXPECT_EQ(project.train("new", true), system::Exit::ok);
 }
 
-TEST_F(Fork, of_what_fits_not_or_is_not_there_leaves_nothing) {
+TEST_F(Fork, of_missing_or_mismatched_weights_creates_no_run) {
   const auto error = [&](const std::vector<std::string>& arguments, int exit) {
     std::vector<std::string> all{"train", "tiny.yaml", "--out", "new"};
     all.insert(all.end(), arguments.begin(), arguments.end());

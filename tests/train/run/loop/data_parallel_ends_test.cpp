@@ -1,4 +1,4 @@
-// However processes that train together end, the run goes on, and why is said once.
+// Tests the end of distributed runs: one error message, and a run that can be resumed.
 #include <chrono>
 #include <csignal>
 
@@ -17,12 +17,12 @@ class TogetherEnds : public test::Mpirun {
     Config& config = project.config;
     config.train.gradient_accumulation_steps = 2;
     config.log.diagnostics_interval = config.train.eval_interval = 0;
-    config.optim.schedule = ScheduleKind::constant;  // so that it can be made shorter
+    config.optim.schedule = ScheduleKind::constant;  // allows a shorter run
     config.log.spike_rule = stats::SpikeDefinition::olmo_core;
     project.save();
   }
 
-  /// Trains for long in two processes, and sends one of them a signal once there is a checkpoint.
+  /// Trains in two processes and sends one of them a signal after the first checkpoint.
   test::Outcome signalled(int process, int signal) {
     std::vector<std::string> arguments;
     for (const std::string number : {"0", "1"}) {
@@ -44,7 +44,7 @@ class TogetherEnds : public test::Mpirun {
     return outcome;
   }
 
-  /// Resumes the run in one process for a few steps, and compares it with one that never ended.
+  /// Resumes the run in one process for five steps and compares it with an uninterrupted run.
   void expect_it_goes_on() {
     const Index done = resume_step(project / "run");
     const std::string steps = fmt::format("train.steps={}", done + 5);
@@ -54,7 +54,7 @@ class TogetherEnds : public test::Mpirun {
     expect_the_same_bits("run", "whole");
   }
 
-  /// One error of the program itself, however many processes: `text`, with this exit code.
+  /// Expects this exit code, and `text` once for all processes.
   static void expect_one_error(const test::Outcome& outcome, int exit, const std::string& text) {
     EXPECT_EQ(outcome.exit, exit);
     const size_t at = outcome.err.find(text);
@@ -64,7 +64,7 @@ class TogetherEnds : public test::Mpirun {
   }
 };
 
-TEST_F(TogetherEnds, with_a_process_that_is_killed_and_goes_on_from_the_last_checkpoint) {
+TEST_F(TogetherEnds, after_a_kill_and_resumes_from_the_last_checkpoint) {
   for (const int process : {0, 1}) {
     std::filesystem::remove_all(project / "run");
     std::filesystem::remove_all(project / "whole");
@@ -73,14 +73,14 @@ TEST_F(TogetherEnds, with_a_process_that_is_killed_and_goes_on_from_the_last_che
   }
 }
 
-TEST_F(TogetherEnds, after_the_same_step_whichever_process_is_asked_to) {
+TEST_F(TogetherEnds, after_the_same_step_for_a_signal_to_any_process) {
   EXPECT_EQ(signalled(1, SIGTERM).exit, 143);
   EXPECT_EQ(read_status(project / "run").state, RunState::stopped);
   EXPECT_EQ(read_status(project / "run").step, resume_step(project / "run"));
   expect_it_goes_on();
 }
 
-TEST_F(TogetherEnds, where_the_processes_cannot_share_the_micro_batches) {
+TEST_F(TogetherEnds, if_the_processes_cannot_share_the_micro_batches) {
   expect_one_error(
       together(3, {"train", "tiny.yaml"}), 78,
       "3 processes cannot divide train.gradient_accumulation_steps: 2 (1 or 2 can); start another "
@@ -93,22 +93,22 @@ TEST_F(TogetherEnds, where_the_processes_cannot_share_the_micro_batches) {
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 
-TEST_F(TogetherEnds, where_one_has_another_configuration) {
+TEST_F(TogetherEnds, if_one_process_has_another_configuration) {
   const std::string train = program_with("train tiny.yaml ");
   expect_one_error(each({train, train + "--set optim.lr=0.5"}), 78,
                    "process 1 has another configuration than process 0: optim.lr is 0.5, not 0.01");
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 
-TEST_F(TogetherEnds, where_one_has_another_program) {
+TEST_F(TogetherEnds, if_one_process_has_another_program) {
   const std::string copy =
       fmt::format("cp {} other && printf ' ' >> other && exec ./other ", DIFFTAPE_TEST_PROGRAM);
   expect_one_error(each({program_with("train tiny.yaml"), copy + "train tiny.yaml"}), 64,
                    "process 1 runs another build of the program than process 0");
 }
 
-TEST_F(TogetherEnds, where_one_has_no_data_or_others) {
-  project.config.data.path = {"/proc/self/cwd/text.txt"};  // where each process is
+TEST_F(TogetherEnds, if_one_process_has_no_data_or_other_data) {
+  project.config.data.path = {"/proc/self/cwd/text.txt"};  // per process
   project.save();
   const std::string train = program_with("train ../tiny.yaml");
   for (const std::string name : {"a", "b"}) {
@@ -125,7 +125,7 @@ TEST_F(TogetherEnds, where_one_has_no_data_or_others) {
                    "/proc/self/cwd/text.txt: no such file");
 }
 
-TEST_F(TogetherEnds, with_a_full_disk_and_goes_on_when_there_is_room) {
+TEST_F(TogetherEnds, with_a_full_disk_and_resumes_when_there_is_space) {
   project.config.model.d_model = 64;
   project.config.model.vocab_size = 8192;  // a checkpoint of 12 MB
   project.save();
@@ -137,7 +137,7 @@ TEST_F(TogetherEnds, with_a_full_disk_and_goes_on_when_there_is_room) {
   expect_it_goes_on();
 }
 
-TEST_F(TogetherEnds, where_the_command_line_is_wrong) {
+TEST_F(TogetherEnds, if_the_command_line_is_wrong) {
   expect_one_error(together(2, {"train", "tiny.yaml", "--fast"}), 64, "unknown option '--fast'");
   expect_one_error(together(2, {"train", "gone.yaml"}), 66, "gone.yaml: no such file");
 }

@@ -1,4 +1,4 @@
-// Processes that train one run together leave the bits of one process.
+// Tests that a distributed run has the bits of a run in one process.
 #include "train/run/loop/data_parallel.h"
 
 #include "tests/train/run/loop/mpirun.h"
@@ -60,7 +60,7 @@ TEST_F(Together, has_the_bits_of_one_process_in_double_precision) {
   expect_the_bits_of_one(2, 0, DIFFTAPE_TEST_PROGRAM_F64);
 }
 
-TEST_F(Together, has_the_bits_of_one_process_with_all_that_depends_on_whole_steps) {
+TEST_F(Together, has_the_bits_of_one_process_with_all_step_level_features) {
   Config& config = project.config;
   config.model.tie_word_embeddings = true;
   config.model.z_loss_weight = 1e-3;
@@ -93,7 +93,7 @@ TEST_F(Together, has_the_bits_of_one_process_with_shared_keys_and_values) {
   expect_the_bits_of_one(2);
 }
 
-TEST_F(Together, has_the_bits_of_one_process_where_answers_are_counted) {
+TEST_F(Together, has_the_bits_of_one_process_for_task_accuracy) {
   project.config.model.vocab_size = 256;
   project.config.data = {.type = DataKind::mqar,
                          .path = {},
@@ -104,17 +104,17 @@ TEST_F(Together, has_the_bits_of_one_process_where_answers_are_counted) {
   EXPECT_TRUE(test::metrics_lines(project / "several").back().contains("val/accuracy"));
 }
 
-TEST_F(Together, has_the_bits_of_one_process_where_it_diverges) {
+TEST_F(Together, has_the_bits_of_one_process_in_a_divergence) {
   project.config.optim.lr = 1e30;
   expect_the_bits_of_one(2, 86);
   EXPECT_EQ(files_in(project / "several/diverged").size(), 1u);
 }
 
-TEST_F(Together, goes_on_in_any_number_of_processes) {
+TEST_F(Together, resumes_in_any_number_of_processes) {
   project.save();
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "whole"}).exit, 0);
   const std::string out = (project / "parts").string();
-  const auto stop_after = [&](const std::string& step) {  // as one killed after that checkpoint
+  const auto stop_after = [&](const std::string& step) {  // as if killed after that checkpoint
     const std::filesystem::path checkpoints = project / "parts/checkpoints";
     test::put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
   };
@@ -127,7 +127,7 @@ TEST_F(Together, goes_on_in_any_number_of_processes) {
   expect_the_same_bits("whole", "parts");
 }
 
-/// Runs in processes that the test after it starts.
+/// Tests that run in processes started by the next test.
 class InsideTogether : public Mpirun {
  protected:
   void SetUp() override {
@@ -139,7 +139,7 @@ class InsideTogether : public Mpirun {
   }
 };
 
-TEST_F(InsideTogether, a_step_sends_what_it_must_and_no_process_more_than_its_share) {
+TEST_F(InsideTogether, a_step_sends_the_expected_bytes_evenly) {
   project.config = test::wider(project.config);
   TrainState state(project.config);
   train_step(state);
@@ -158,7 +158,7 @@ TEST_F(InsideTogether, a_step_sends_what_it_must_and_no_process_more_than_its_sh
   EXPECT_LT(state.optimizer.state_size(), state.model.parameters().count());
 }
 
-TEST_F(Together, sends_no_more_than_it_must) {
+TEST_F(Together, sends_no_more_than_necessary) {
   test::Conditions inside = conditions();
   inside.environment.emplace_back("DIFFTAPE_TEST_INSIDE", "1");
   const auto outcome = test::run({"-n", "4", std::filesystem::read_symlink("/proc/self/exe"),

@@ -1,4 +1,4 @@
-// The same configuration and seed gives the same bits, whatever the number of threads.
+// Tests that configuration and seed determine every bit for any number of threads.
 #include "core/parallel.h"
 
 #include "optim/optimizer.h"
@@ -57,7 +57,7 @@ TEST_P(Determinism, another_seed_gives_other_numbers) {
   EXPECT_NE(measured(project / "a"), measured(project / "c"));
 }
 
-TEST(FlushSubnormals, is_what_the_key_says_while_a_run_trains_and_is_recorded) {
+TEST(FlushSubnormals, applies_during_a_run_and_is_recorded) {
   for (const bool flush : {true, false}) {
     TinyProject project("diff_v2");
     project.config.train.flush_subnormals = flush;
@@ -69,7 +69,7 @@ TEST(FlushSubnormals, is_what_the_key_says_while_a_run_trains_and_is_recorded) {
   }
 }
 
-TEST(Engine, is_recorded_and_no_run_goes_on_with_another) {
+TEST(Engine, is_recorded_and_fixed_for_resumed_runs) {
   if (!unsupported_reason(Engine::portable).empty()) GTEST_SKIP() << "no fused multiply-add";
   const std::string before = gemm_backend();
   TinyProject project;
@@ -100,7 +100,7 @@ TEST(Engine, of_bfloat16_units_cannot_be_portable) {
 INSTANTIATE_TEST_SUITE_P(Attention, Determinism, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
 
-/// Weights and both moments of every parameter in the last checkpoint of a run.
+/// Returns the weights and moments of every parameter in the last checkpoint of a run.
 std::vector<Tensor> trained(const Config& config, const std::filesystem::path& run) {
   LanguageModel model(config.model);
   model.parameters().initialize(99);
@@ -114,7 +114,7 @@ std::vector<Tensor> trained(const Config& config, const std::filesystem::path& r
   return tensors;
 }
 
-TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
+TEST(Recompute, changes_no_bit_of_metrics_and_weights) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
     project.config.model.tie_word_embeddings = project.config.model.attention.qk_norm = true;
@@ -133,7 +133,7 @@ TEST(Recompute, of_blocks_changes_no_metric_and_no_weight_of_a_run) {
   }
 }
 
-/// The kinds that differ in how their products are made.
+/// Tests for each precision that this machine supports.
 class Precisions : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -142,7 +142,7 @@ class Precisions : public testing::TestWithParam<std::string> {
   }
 };
 
-/// A project of one kind and precision.
+/// A project with one attention kind and precision.
 struct Project : TinyProject {
   Project(const std::string& kind, const std::string& precision) : TinyProject(kind) {
     config = test::wider(config);

@@ -1,4 +1,4 @@
-// Diagnostics of a run: when, what, where; and that they change nothing.
+// Tests when diagnostics run, their metrics and files, and that they do not affect training.
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/h5.h"
 #include "train/run/records/metrics.h"
@@ -15,7 +15,7 @@ bool is_diagnostic(const std::string& name) {
          name.starts_with("optim/update_ratio/") || name.starts_with("optim/grad_norm_");
 }
 
-/// The lines of a run without diagnostics and throughput.
+/// Returns the logged lines of a run without diagnostics and throughput.
 std::string training_of(const std::filesystem::path& run) {
   std::string text;
   for (const nlohmann::ordered_json& line : metrics_lines(run)) {
@@ -27,7 +27,7 @@ std::string training_of(const std::filesystem::path& run) {
 
 class Diagnosed : public testing::TestWithParam<std::string> {};
 
-TEST_P(Diagnosed, training_has_the_bits_of_one_that_nobody_looked_at) {
+TEST_P(Diagnosed, training_has_the_bits_of_training_without_diagnostics) {
   TinyProject project(GetParam());
   project.config.train.precision = Precision::bf16_emulated;
   for (const Index every : {1, 0}) {
@@ -56,7 +56,7 @@ TEST_P(Diagnosed, training_has_the_bits_of_one_that_nobody_looked_at) {
 INSTANTIATE_TEST_SUITE_P(Attention, Diagnosed, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
 
-TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_parameter) {
+TEST(Diagnostics, run_at_the_interval_and_at_the_end_for_every_layer_and_parameter) {
   TinyProject project("diff_v2");
   project.config.log.diagnostics_interval = 5;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
@@ -84,7 +84,7 @@ TEST(Diagnostics, come_at_the_interval_and_at_the_end_with_every_layer_and_param
   EXPECT_EQ(maps->layers[1].shape(), (Shape{2, 3, 16, 16}));
 }
 
-TEST(Diagnostics, the_update_ratio_is_that_of_the_weights_before_and_after_the_step) {
+TEST(Diagnostics, the_update_ratio_compares_weights_before_and_after_the_step) {
   TinyProject project;
   project.config.log.diagnostics_interval = 1;
   project.config.train.checkpoint_interval = 1;
@@ -105,7 +105,7 @@ TEST(Diagnostics, the_update_ratio_is_that_of_the_weights_before_and_after_the_s
       std::sqrt(change / size), 1e-12);
 }
 
-TEST(Diagnostics, of_another_number_of_sequences_are_other_numbers_of_the_same_training) {
+TEST(Diagnostics, on_other_sequences_do_not_change_training) {
   TinyProject project;
   ASSERT_EQ(project.train("two"), system::Exit::ok);
   project.config.log.diagnostics_sequences = 5;  // more than the rows of a batch
@@ -115,7 +115,7 @@ TEST(Diagnostics, of_another_number_of_sequences_are_other_numbers_of_the_same_t
             metrics_lines(project / "five").back()["attn/entropy/0"]);
 }
 
-TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
+TEST(Diagnostics, of_a_diverged_run_measure_its_last_model) {
   TinyProject project;
   project.config = test::explosive(project.config);
   ASSERT_EQ(project.train("run"), system::Exit::diverged);
@@ -126,7 +126,7 @@ TEST(Diagnostics, of_a_run_that_diverged_show_the_model_it_left) {
   EXPECT_TRUE(read_attention_maps(project / "run/metrics.h5").has_value());
 }
 
-TEST(Diagnostics, of_a_resumed_run_keep_the_maps_seen_before_it) {
+TEST(Diagnostics, of_a_resumed_run_keep_the_earlier_maps) {
   TinyProject project("diff_v1");
   project.config.log.diagnostics_interval = 5;
   project.config.train.checkpoint_interval = 6;
@@ -136,7 +136,7 @@ TEST(Diagnostics, of_a_resumed_run_keep_the_maps_seen_before_it) {
   test::expect_the_same_run(project / "cut", project / "whole");
 }
 
-TEST(Diagnostics, of_needles_have_attention_to_answer_and_noise_and_of_texts_have_not) {
+TEST(Diagnostics, have_answer_and_noise_attention_for_needles_only) {
   TinyProject project("diff_v2");
   ASSERT_EQ(project.train("text"), system::Exit::ok);
   EXPECT_FALSE(metrics_lines(project / "text").back().contains("attn/answer/0"));

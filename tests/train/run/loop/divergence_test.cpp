@@ -1,4 +1,4 @@
-// Divergence is a result, not a crash.
+// Tests that a run reports divergence as a result instead of a crash.
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/metrics.h"
@@ -43,7 +43,7 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
   }
 }
 
-TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
+TEST(Divergence, logs_a_last_line_with_the_value_that_is_not_finite) {
   TinyProject project;
   explode(project);
   EXPECT_EQ(project.train("run"), system::Exit::diverged);
@@ -60,7 +60,7 @@ TEST(Divergence, leaves_a_last_line_that_says_what_was_not_finite) {
   EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5"));
 }
 
-TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
+TEST(Divergence, of_the_validation_loss_only_is_detected) {
   TinyProject project;
   explode(project);
   project.config.train.eval_interval = 1;
@@ -76,7 +76,7 @@ TEST(Divergence, of_the_validation_loss_alone_is_seen_too) {
   EXPECT_TRUE(lines[0]["val/loss"].is_string());
 }
 
-TEST(Divergence, is_exit_code_86_and_can_be_reported_beside_a_run_that_finished) {
+TEST(Divergence, has_exit_code_86_and_appears_in_reports) {
   TinyProject project;
   ASSERT_EQ(project.train("fine"), system::Exit::ok);
   explode(project);
@@ -105,7 +105,7 @@ TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
     TinyProject project;
     project.config.train.activation_checkpointing = recompute;
     TrainState state(project.config);
-    // A tiny residual stream that the last norm makes large: its gradient does not fit.
+    // The last norm scales up a tiny residual stream, and its gradient overflows.
     for (Parameter& p : state.model.parameters()) {
       if (p.name == "model.embed_tokens.weight") p.value.fill(real(1e-35));
       if (p.name.ends_with("o_proj.weight") || p.name.ends_with("down_proj.weight"))
@@ -120,14 +120,14 @@ TEST(Divergence, names_the_first_op_whose_pullback_is_not_finite) {
   }
 }
 
-TEST(Divergence, of_a_step_in_which_all_is_finite_has_no_op) {
+TEST(Divergence, has_no_op_if_all_values_of_the_step_are_finite) {
   TinyProject project;
   TrainState state(project.config);
   EXPECT_EQ(first_non_finite_op(state, batches_of(state, 1)), "");
   EXPECT_EQ(first_non_finite_op_in_validation(state), "");
 }
 
-TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
+TEST(Divergence, does_not_depend_on_activation_checkpointing) {
   std::string ops[2];
   for (const bool recompute : {false, true}) {
     TinyProject project("diff_v2");
@@ -141,7 +141,7 @@ TEST(Divergence, is_the_same_whether_blocks_are_recomputed_or_not) {
   EXPECT_EQ(ops[0], ops[1]);
 }
 
-TEST(Divergence, that_cannot_be_dumped_is_still_the_result) {
+TEST(Divergence, is_reported_even_if_the_dump_fails) {
   TinyProject project;
   explode(project);
   project.train("whole");

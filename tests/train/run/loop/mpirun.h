@@ -1,5 +1,5 @@
 #pragma once
-// Runs of a tiny project by several processes, as mpirun starts them.
+// Fixture that runs a tiny project in several processes with mpirun.
 
 #include <cstdlib>
 
@@ -10,7 +10,7 @@ namespace difftape::test {
 
 inline constexpr const char* kMpirun = "/usr/bin/mpirun";
 
-/// A project whose step has four micro-batches, one sequence each.
+/// A project with four micro-batches of one sequence per step.
 class Mpirun : public testing::Test {
  protected:
   explicit Mpirun(const std::string& kind = "diff_v2") : project(kind) {
@@ -32,7 +32,7 @@ class Mpirun : public testing::Test {
     if (!there) GTEST_SKIP() << "openmpi-bin is not installed, or the build is without it";
   }
 
-  /// What mpirun needs in a container, whose processes may be root's and more than its cores.
+  /// Environment for mpirun in a container: runs as root, with more processes than cores.
   Conditions conditions() const {
     Conditions mpirun{.program = kMpirun,
                       .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -40,17 +40,17 @@ class Mpirun : public testing::Test {
                                       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
                                       {"PMIX_MCA_gds", "hash"},
-                                      // Two that start at once may both make the folder of all.
+                                      // Concurrent tests must not share a folder.
                                       {"OMPI_MCA_orte_tmpdir_base", (project / "").string()}}};
     return project.here(std::move(mpirun));
   }
-  /// `difftape ARGUMENTS` in so many processes.
+  /// Runs `difftape ARGUMENTS` in several processes.
   Outcome together(int processes, std::vector<std::string> arguments,
                    const std::string& program = DIFFTAPE_TEST_PROGRAM) const {
     arguments.insert(arguments.begin(), {"-n", std::to_string(processes), program});
     return run(arguments, conditions());
   }
-  /// A line of the shell in each process: what is to differ between them.
+  /// Runs one shell line per process.
   Outcome each(const std::vector<std::string>& lines) const {
     std::vector<std::string> arguments;
     for (const std::string& line : lines) {
@@ -63,7 +63,7 @@ class Mpirun : public testing::Test {
     return fmt::format("exec {} {}", DIFFTAPE_TEST_PROGRAM, arguments);
   }
 
-  /// Trains tiny.yaml by one process into `one`, by several into `several`, and compares them.
+  /// Trains tiny.yaml in one process and in several, and compares the runs `one` and `several`.
   void expect_the_bits_of_one(int processes, int exit = 0,
                               const std::string& program = DIFFTAPE_TEST_PROGRAM) {
     project.save();
@@ -84,7 +84,7 @@ class Mpirun : public testing::Test {
       EXPECT_TRUE(last_checkpoint(project / a) == last_checkpoint(project / b));
     }
   }
-  /// Names and contents; empty if there is no such folder.
+  /// Returns the contents of files by name; empty if the folder does not exist.
   static std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
     std::map<std::string, std::string> files;
     std::error_code missing;

@@ -1,4 +1,4 @@
-// Whole runs with every optimizer.
+// Tests complete runs with every optimizer.
 #include <cstring>
 
 #include "core/pool.h"
@@ -44,7 +44,7 @@ TEST_P(EveryOptimizer, resumes_to_the_bits_of_an_uninterrupted_run) {
   test::expect_the_same_run(project / "cut", project / "whole");
 }
 
-TEST_P(EveryOptimizer, keeps_in_a_checkpoint_what_it_knows_of_each_parameter) {
+TEST_P(EveryOptimizer, stores_its_state_in_checkpoints) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   TrainState state(project.config);
   state.restore(find_checkpoint(project / "run"));
@@ -63,7 +63,7 @@ TEST_P(EveryOptimizer, keeps_in_a_checkpoint_what_it_knows_of_each_parameter) {
 }
 
 TEST_P(EveryOptimizer, takes_the_memory_that_a_dry_run_counts) {
-  // The loss of many words holds most; without them the step of the optimizer does.
+  // Memory peaks in the loss with a large vocabulary, and in the optimizer step with a small one.
   for (const Index vocab_size : {256, 4096}) {
     Config config = test::wider(project.config);
     config.model.vocab_size = vocab_size;
@@ -90,7 +90,7 @@ TEST_P(EveryOptimizer, allocates_no_tensor_after_the_second_step) {
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer, testing::ValuesIn(names<OptimizerKind>()),
                          [](const auto& kind) { return kind.param; });
 
-TEST(Optimizers, keep_two_numbers_a_parameter_in_adamw_and_one_in_the_others_but_for_muon) {
+TEST(Optimizers, keep_two_numbers_per_parameter_in_adamw_and_one_in_lion_and_sgd) {
   Config config = TinyProject().config;
   const Index parameters = LanguageModel(config.model).parameters().count();
   const auto kept = [&](OptimizerKind kind) {
@@ -105,7 +105,7 @@ TEST(Optimizers, keep_two_numbers_a_parameter_in_adamw_and_one_in_the_others_but
   EXPECT_EQ(kept(OptimizerKind::muon), 2 * parameters - 2 * (attention + mlp));
 }
 
-TEST(Optimizers, continue_from_a_checkpoint_that_knows_of_none_but_adamw) {
+TEST(Optimizers, resume_from_an_older_checkpoint_of_adamw) {
   const TinyProject project;
   TrainState saved(project.config), loaded(project.config);
   train_step(saved);

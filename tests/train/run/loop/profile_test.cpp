@@ -1,4 +1,4 @@
-// train --profile: what it writes, of which steps, and that it changes nothing else.
+// Tests the files of train --profile, the profiled steps, and that training is unaffected.
 #include <map>
 
 #include "tests/train/run/loop/tiny.h"
@@ -20,7 +20,7 @@ Outcome profile(const TinyProject& project, const std::string& out,
   return project.difftape(words);
 }
 
-/// The complete events of a trace.
+/// Returns the complete events of a trace.
 std::vector<Json> events(const std::filesystem::path& run) {
   std::vector<Json> all;
   const Json trace = Json::parse(test::contents(run / "trace.json"));
@@ -36,12 +36,12 @@ std::vector<std::string> steps(const std::filesystem::path& run) {
   return all;
 }
 
-/// Microseconds of the format back to the nanoseconds that were measured.
+/// Converts microseconds of the trace to the measured nanoseconds.
 std::int64_t nanoseconds(const Json& microseconds) {
   return std::llround(microseconds.get<double>() * 1e3);
 }
 
-/// The numbers of a line of profile.txt that begins with `name`.
+/// Returns the numbers in the line of profile.txt that begins with `name`.
 std::vector<double> numbers_of(const std::string& text, const std::string& name) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -62,7 +62,7 @@ TEST(TrainProfile, writes_a_trace_whose_events_nest) {
   ASSERT_EQ(profile(project, "run").exit, 0);
   const std::vector<Json> all = events(project / "run");
   ASSERT_GT(all.size(), 500u);
-  std::vector<std::int64_t> ends;  // of the events that are open
+  std::vector<std::int64_t> ends;  // ends of the open events
   std::map<std::string, int> categories, phases;
   for (const Json& event : all) {
     const std::int64_t begin = nanoseconds(event.at("ts"));
@@ -105,7 +105,7 @@ TEST(TrainProfile, names_the_layer_of_an_op_in_both_directions) {
       << "training, validation, and diagnostics at the last step";
 }
 
-TEST(TrainProfile, prints_and_writes_a_table_whose_rows_make_the_step) {
+TEST(TrainProfile, prints_and_writes_a_table_whose_rows_sum_to_the_step) {
   TinyProject project;
   const std::string outcome = test::output(profile(project, "run"));
   const std::string text = test::contents(project / "run/profile.txt");
@@ -144,7 +144,7 @@ TEST(TrainProfile, changes_no_bit_of_the_training) {
   EXPECT_FALSE(std::filesystem::exists(project / "off/profile.txt"));
 }
 
-TEST(TrainProfile, covers_steps_3_to_12_or_what_there_is_of_them) {
+TEST(TrainProfile, covers_steps_3_to_12_if_they_exist) {
   TinyProject project;
   project.config.optim.warmup_steps = 0;
   const auto steps_of_a_run_of = [&](Index count) {
@@ -163,7 +163,7 @@ TEST(TrainProfile, covers_steps_3_to_12_or_what_there_is_of_them) {
   EXPECT_EQ(many.back(), "12");
 }
 
-TEST(TrainProfile, of_a_resumed_run_replaces_the_one_before) {
+TEST(TrainProfile, of_a_resumed_run_replaces_the_earlier_profile) {
   TinyProject project;
   project.config.train.checkpoint_interval = 8;
   project.save();
@@ -187,7 +187,7 @@ TEST(TrainProfile, of_a_run_that_diverges_before_step_3_does_not_exist) {
   EXPECT_FALSE(std::filesystem::exists(project / "run/trace.json"));
 }
 
-TEST(ProfiledSteps, are_done_once_at_the_last_of_them_or_where_the_run_ends) {
+TEST(ProfiledSteps, end_at_the_last_profiled_step_or_the_end_of_the_run) {
   ProfiledSteps steps(true, 100, 500);
   int taken = 0;
   for (Index number = 101; number <= 115; ++number) {

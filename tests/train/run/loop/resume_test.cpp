@@ -1,4 +1,4 @@
-// A run that was stopped or killed and then resumed is the run that was never interrupted.
+// Tests that a run that was stopped or killed and then resumed equals an uninterrupted run.
 #include <csignal>
 
 #include "core/error.h"
@@ -18,8 +18,7 @@ using test::Process;
 using test::TinyProject;
 using testing::HasSubstr;
 
-/// A run whose console line of every step fills the pipe that nobody reads: the test decides how
-/// far it gets.
+/// A run that blocks on its console output, a full pipe, until the test reads it.
 class Resume : public testing::Test {
  protected:
   Resume() {
@@ -29,11 +28,11 @@ class Resume : public testing::Test {
     project.config.train.checkpoint_interval = 20;
     project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
     project.config.log.spike_min_history = 4;
-    project.config.log.spike_threshold = 2.5;  // spikes happen, and their window is restored
+    project.config.log.spike_threshold = 2.5;  // gives spikes, with a window to restore
     project.save();
   }
 
-  /// Starts the run, ends it by a signal once it printed step 25, and resumes it.
+  /// Starts the run, ends it by a signal after step 25, resumes it, and compares it.
   void interrupt_and_resume(int signal, int expected_exit) {
     {
       Process process({"train", "tiny.yaml", "--out", "cut"}, project.here());
@@ -52,7 +51,7 @@ class Resume : public testing::Test {
   }
 
   TinyProject project{"diff_v2"};
-  RunStatus status;  ///< between interruption and resumption
+  RunStatus status;  ///< status between interruption and resumption
   std::string stopped;
 };
 
@@ -83,7 +82,7 @@ TEST_F(Resume, after_a_kill_gives_the_bits_of_an_uninterrupted_run) {
   EXPECT_GE(status.step, 25) << "as of the last line of metrics.jsonl";
 }
 
-TEST_F(Resume, after_a_kill_before_the_first_checkpoint_begins_again) {
+TEST_F(Resume, after_a_kill_before_the_first_checkpoint_starts_over) {
   project.config.train.checkpoint_interval = 0;
   project.save();
   interrupt_and_resume(SIGKILL, -SIGKILL);
@@ -91,7 +90,7 @@ TEST_F(Resume, after_a_kill_before_the_first_checkpoint_begins_again) {
   EXPECT_GE(status.step, 25) << "as of the last line of metrics.jsonl";
 }
 
-TEST_F(Resume, automatic_starts_continues_or_has_nothing_to_do) {
+TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   const std::vector<std::string> command{"train", "tiny.yaml", "--out", "run", "--resume=auto"};
   std::filesystem::create_directory(project / "run");
   test::put(project / "run/config.yaml", "what a process left that was killed at its start\n");
@@ -141,7 +140,7 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);
 }
 
-TEST_F(Resume, keeps_the_checkpoints_it_is_told_to) {
+TEST_F(Resume, keeps_the_configured_checkpoints) {
   project.config.train.keep_last = 2;
   project.config.train.keep_interval = 60;
   project.save();
@@ -183,7 +182,7 @@ TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   EXPECT_EQ(measured(project / "cut"), measured(project / "run"));
 }
 
-TEST_F(Resume, goes_on_though_its_best_checkpoint_is_gone) {
+TEST_F(Resume, works_without_its_best_checkpoint) {
   project.config.train.keep_best = true;
   project.config.train.steps = 60;
   project.save();
@@ -196,7 +195,7 @@ TEST_F(Resume, goes_on_though_its_best_checkpoint_is_gone) {
   EXPECT_GT(step_of_file(find_checkpoint(checkpoints / "best")), 40);
 }
 
-TEST_F(Resume, without_latest_goes_on_from_its_newest_checkpoint) {
+TEST_F(Resume, without_latest_uses_the_newest_checkpoint) {
   project.config.train.keep_last = 3;
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
@@ -208,7 +207,7 @@ TEST_F(Resume, without_latest_goes_on_from_its_newest_checkpoint) {
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
 }
 
-TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
+TEST_F(Resume, of_a_moved_project_works) {
   project.config.train.steps = 20;
   project.config.optim.schedule = ScheduleKind::constant;
   project.save();
@@ -227,7 +226,7 @@ TEST_F(Resume, of_a_project_that_was_moved_goes_on) {
   EXPECT_THAT(changed.err, HasSubstr("was made with other data"));
 }
 
-TEST_F(Resume, of_a_run_that_another_process_trains_is_refused) {
+TEST_F(Resume, of_a_run_that_another_process_trains_is_rejected) {
   Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
   ASSERT_TRUE(process.read_until("step   1/150"));
   EXPECT_EQ(test::error(74, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"})),
@@ -273,7 +272,7 @@ TEST_F(Resume, by_a_running_median_gives_the_bits_of_an_uninterrupted_run) {
   EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
 }
 
-/// A finished run, and resuming it under conditions that must be refused and change nothing.
+/// A finished run that must refuse to resume under changed conditions, and stay unchanged.
 class ResumeWithAnother : public testing::Test {
  protected:
   ResumeWithAnother() { EXPECT_EQ(project.train("run"), system::Exit::ok); }
@@ -294,19 +293,20 @@ class ResumeWithAnother : public testing::Test {
   TinyProject project;
 };
 
-TEST_F(ResumeWithAnother, configuration_is_refused) {
+TEST_F(ResumeWithAnother, configuration_is_rejected) {
   EXPECT_EQ(error(78, {"--set", "optim.lr=0.5"}),
             "run/checkpoints/step-00000012.h5: has another configuration: optim.lr is 0.01, not "
             "0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
 }
 
-TEST_F(ResumeWithAnother, precision_is_refused) {
-  EXPECT_EQ(error(65, {}, {.program = DIFFTAPE_TEST_PROGRAM_F64}),
-            "difftape: run/checkpoints/step-00000012.h5: was made in f32, this program computes in "
-            "f64; resume with difftape\n");
+TEST_F(ResumeWithAnother, precision_is_rejected) {
+  EXPECT_EQ(
+      error(65, {}, {.program = DIFFTAPE_TEST_PROGRAM_F64}),
+      "difftape: run/checkpoints/step-00000012.h5: was made in f32, but this program computes "
+      "in f64; resume with difftape\n");
 }
 
-TEST_F(ResumeWithAnother, text_is_refused) {
+TEST_F(ResumeWithAnother, text_is_rejected) {
   test::put(project / "text.txt", test::tiny_text() + "more");
   EXPECT_THAT(error(65),
               testing::StartsWith(

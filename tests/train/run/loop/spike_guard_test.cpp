@@ -13,21 +13,21 @@ using test::contents;
 using test::metrics_lines;
 using test::TinyProject;
 
-TEST(SpikeGuard, of_none_never_interferes) {
+TEST(SpikeGuard, of_none_never_changes_the_gradient) {
   SpikeGuard guard(OnSpike::none);
   for (int i = 0; i < 200; ++i) EXPECT_EQ(guard.scale(1, i % 2 + 1), 1);
   EXPECT_EQ(guard.scale(1e9, 1e9), 1);
 }
 
-TEST(SpikeGuard, of_zclip_clips_a_spike_to_what_the_norms_before_it_let_expect) {
+TEST(SpikeGuard, of_zclip_clips_a_spike_by_earlier_norms) {
   SpikeGuard guard(OnSpike::zclip);
   for (int i = 0; i < 25; ++i)
     EXPECT_EQ(guard.scale(1, std::array{1.0, 2.0, 3.0, 2.0, 2.0}.at(i % 5)), 1) << "warm-up";
   // Mean 2, variance 0.4. z = 8 / std, and mean + 2.5^2 std / z = 2 + 6.25 0.4 / 8.
   const double clipped = 2 + 6.25 * 0.4 / 8;
   EXPECT_NEAR(guard.scale(1, 10), clipped / 10, 1e-6);
-  EXPECT_EQ(guard.scale(1e9, 2), 1) << "the loss plays no part";
-  // The clipped value is in the mean, and 2 after it.
+  EXPECT_EQ(guard.scale(1e9, 2), 1) << "the loss does not matter";
+  // The moving averages include the clipped value, then 2.
   double mean = 2, variance = 0.4;
   for (const double x : {clipped, 2.0}) {
     mean = 0.97 * mean + 0.03 * x;
@@ -36,24 +36,24 @@ TEST(SpikeGuard, of_zclip_clips_a_spike_to_what_the_norms_before_it_let_expect) 
   EXPECT_NEAR(guard.scale(1, 5), (mean + 6.25 * variance / (5 - mean)) / 5, 1e-6);
 }
 
-TEST(SpikeGuard, of_skip_step_skips_spikes_of_loss_and_norm_and_judges_by_all_values_before) {
+TEST(SpikeGuard, of_skip_step_skips_spikes_of_loss_and_norm) {
   const auto prepared = [] {
     SpikeGuard guard(OnSpike::skip_step);
     for (int i = 0; i < 62; ++i) guard.scale(3 + 0.1 * (i % 2), 1 + 0.2 * (i % 2));
-    EXPECT_EQ(SpikeGuard(guard).scale(100, 100), 1) << "62 values are no history yet";
+    EXPECT_EQ(SpikeGuard(guard).scale(100, 100), 1) << "62 values are too short a history";
     guard.scale(3, 1);
     return guard;
   };
   EXPECT_EQ(prepared().scale(3.05, 1.1), 1);
-  EXPECT_EQ(prepared().scale(9, 1.1), 0) << "of the loss";
-  EXPECT_EQ(prepared().scale(3.05, 9), 0) << "of the norm";
+  EXPECT_EQ(prepared().scale(9, 1.1), 0) << "a spike of the loss";
+  EXPECT_EQ(prepared().scale(3.05, 9), 0) << "a spike of the norm";
   EXPECT_EQ(prepared().scale(0.1, 0.1), 1) << "falling is not a spike";
   SpikeGuard guard = prepared();
   EXPECT_EQ(guard.scale(3.05, 9), 0);
-  EXPECT_EQ(guard.scale(3.05, 7), 1) << "the first one is in the window";
+  EXPECT_EQ(guard.scale(3.05, 7), 1) << "the window includes the first spike";
 }
 
-/// Text, but for one batch of a byte that is in no text.
+/// Text data with one batch of a byte that the text does not contain.
 class Disturbed : public Dataset {
  public:
   Disturbed(const Config& config, Index step)
@@ -73,7 +73,7 @@ class Disturbed : public Dataset {
   Index step_;
 };
 
-/// All that a step may change.
+/// Returns all numbers that a step may change.
 std::vector<real> numbers_of(const TrainState& state) {
   std::vector<real> all;
   const auto keep = [&](const Tensor& tensor) {
@@ -118,7 +118,7 @@ TEST(OnSpike, skip_step_leaves_weights_and_optimizer_as_they_were) {
   }
 }
 
-TEST(OnSpike, zclip_is_a_step_with_a_gradient_so_much_smaller) {
+TEST(OnSpike, zclip_scales_the_gradient) {
   TinyProject project;
   for (const double max_grad_norm : {0.0, 0.01}) {
     project.config.optim.max_grad_norm = max_grad_norm;
@@ -143,7 +143,7 @@ TEST(OnSpike, zclip_is_a_step_with_a_gradient_so_much_smaller) {
   }
 }
 
-TEST(OnSpike, is_logged_only_where_it_is_asked_for) {
+TEST(OnSpike, is_logged_only_if_enabled) {
   TinyProject project;
   for (const auto& [name, value] : kNames<OnSpike>) {
     project.config.train.on_spike = value;
@@ -180,7 +180,7 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
   }
 }
 
-TEST(SpikesOfARun, are_counted_at_every_step_and_written_each_with_a_line_about_them) {
+TEST(SpikesOfARun, are_counted_at_every_step_and_summarized) {
   TinyProject project;
   project.config.train.steps = 40;
   project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
@@ -201,7 +201,7 @@ TEST(SpikesOfARun, are_counted_at_every_step_and_written_each_with_a_line_about_
   EXPECT_THAT(project.console.str(), testing::HasSubstr("\n" + spike_summary(records) + "\n"));
 }
 
-TEST(GradientRamp, is_one_up_to_half_of_the_steps_and_reaches_its_number_on_a_line) {
+TEST(GradientRamp, is_1_for_half_of_the_steps_then_grows_linearly) {
   const TrainConfig train{.steps = 100, .gradient_ramp = 3};
   EXPECT_EQ(gradient_ramp_at(train, 1), 1);
   EXPECT_EQ(gradient_ramp_at(train, 50), 1);
@@ -210,7 +210,7 @@ TEST(GradientRamp, is_one_up_to_half_of_the_steps_and_reaches_its_number_on_a_li
   EXPECT_EQ(gradient_ramp_at({.steps = 100}, 100), 1);
 }
 
-TEST(GradientRamp, multiplies_the_gradient_and_not_the_loss_that_is_logged) {
+TEST(GradientRamp, multiplies_the_gradient_but_not_the_logged_loss) {
   TinyProject project;
   project.config.optim.max_grad_norm = 0;
   ASSERT_EQ(project.train("plain"), system::Exit::ok);
@@ -221,13 +221,13 @@ TEST(GradientRamp, multiplies_the_gradient_and_not_the_loss_that_is_logged) {
     EXPECT_EQ(plain[i]["train/loss"], ramp[i]["train/loss"]);
     EXPECT_EQ(plain[i]["optim/grad_norm"], ramp[i]["optim/grad_norm"]);
   }
-  // Step 7 still begins with the same weights.
+  // Step 7 still starts from the same weights.
   EXPECT_EQ(plain[6]["train/loss"], ramp[6]["train/loss"]);
   EXPECT_NEAR(ramp[6]["optim/grad_norm"].get<double>() / plain[6]["optim/grad_norm"].get<double>(),
               1 + 2.0 / 12, 1e-6);
 }
 
-TEST(GradientRamp, is_found_by_the_growth_of_the_gradient_norm_and_no_ramp_is_not) {
+TEST(GradientRamp, is_detected_by_gradient_norm_growth) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     TinyProject project;
     project.config.run.seed = seed;
@@ -247,7 +247,7 @@ TEST(GradientRamp, is_found_by_the_growth_of_the_gradient_norm_and_no_ramp_is_no
     };
     const auto [plain, loss] = growth_of("plain", 1);
     const auto [ramp, loss_of_ramp] = growth_of("ramp", 2);
-    // A factor of 2 grows as step^1 from half of the steps on.
+    // A ramp to 2 grows as step^1 in the second half of the steps.
     EXPECT_NEAR(ramp - plain, 1, 0.25) << "seed " << seed;
     EXPECT_LT(plain, 0.5);
     EXPECT_GT(ramp, 0.5);
@@ -255,7 +255,7 @@ TEST(GradientRamp, is_found_by_the_growth_of_the_gradient_norm_and_no_ramp_is_no
   }
 }
 
-/// A run with all of them that can be had together.
+/// Returns a configuration with all remedies that can be combined.
 Config treated(Config config) {
   config.model.embedding_norm = true;
   config.model.final_logit_softcap = 20;
@@ -306,7 +306,7 @@ TEST(Remedies, give_the_same_bits_with_activation_checkpointing) {
   }
 }
 
-TEST(ZLoss, is_logged_beside_losses_that_leave_it_out) {
+TEST(ZLoss, is_logged_separately_from_the_losses) {
   TinyProject project;
   TrainState plain(project.config);
   project.config.model.z_loss_weight = 0.5;
@@ -325,7 +325,7 @@ TEST(ZLoss, is_logged_beside_losses_that_leave_it_out) {
   EXPECT_NEAR(with.squared_log_z, std::pow(std::log(256), 2), 0.5) << "logits are almost 0";
 }
 
-TEST(ZLoss, keeps_log_z_smaller_than_it_would_be) {
+TEST(ZLoss, keeps_log_z_smaller) {
   TinyProject project;
   TrainState plain(project.config);
   project.config.model.z_loss_weight = 0.5;
@@ -335,7 +335,7 @@ TEST(ZLoss, keeps_log_z_smaller_than_it_would_be) {
   EXPECT_LT(with.squared_log_z, 0.9 * without.squared_log_z);
 }
 
-TEST(QkClip, bounds_the_logits_of_the_next_step_and_logs_what_it_did) {
+TEST(QkClip, bounds_the_logits_of_the_next_step_and_is_logged) {
   TinyProject project("diff_v1");
   project.config.optim.lr = 0.05;
   project.config.train.steps = 20;

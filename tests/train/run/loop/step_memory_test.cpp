@@ -1,4 +1,4 @@
-// The memory of a step as it is counted, against the pool during real steps.
+// Compares the predicted memory of a step with the pool during real steps.
 #include "train/run/loop/step_memory.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,8 @@ Config config_of(const AttentionConfig& attention, const Sizes& sizes) {
   return config;
 }
 
-/// What the pool held at the peak of the second and third step of a run, with threads as they are.
+/// Returns the peak of the pool in the second and third step of a run, bytes, with the current
+/// number of threads.
 Index measured_peak(const Config& config) {
   const auto before = pool::stats().bytes_in_use;
   const Index batch = config.data.batch_size, seq = config.data.seq_len;
@@ -74,7 +75,7 @@ TEST(StepMemory, is_the_measured_peak) {
   }
 }
 
-TEST(StepMemory, counts_what_rounding_takes) {
+TEST(StepMemory, counts_the_memory_of_rounding) {
   for (const char* kind : {"softmax", "diff_v1", "diff_v2"}) {
     Config config = config_of({.kind = kind}, {64, 2, 512, 256});
     for (const auto& [name, precision] : kNames<Precision>) {
@@ -88,7 +89,7 @@ TEST(StepMemory, counts_what_rounding_takes) {
   }
 }
 
-TEST(StepMemory, counts_what_every_variant_adds) {
+TEST(StepMemory, counts_the_memory_of_every_variant) {
   for (const app::AttentionVariant& variant : app::attention_variants()) {
     for (const auto& [word, recompute] : kNames<ActivationCheckpointing>) {
       Config config = config_of(variant.attention, {32, 4, 128, 100});
@@ -104,7 +105,7 @@ TEST(StepMemory, counts_what_every_variant_adds) {
   }
 }
 
-TEST(StepMemory, is_told_by_what_it_holds) {
+TEST(StepMemory, is_reported_by_purpose) {
   Config config = config_of({.kind = "softmax"}, {64, 4, 128, 4096});
   const auto numbers = [](Index count) { return count * static_cast<Index>(sizeof(real)); };
   const Index tokens = 4 * 128, width = 64, vocab = 4096;
@@ -115,7 +116,7 @@ TEST(StepMemory, is_told_by_what_it_holds) {
   EXPECT_NEAR(static_cast<double>(memory.weights), static_cast<double>(numbers(parameters + 4096)),
               8192)
       << "32 numbers a position are the rotary table";
-  // The peak is in the loss, which holds no gradient but its own two.
+  // The peak is in the loss, when only its own two gradients exist.
   EXPECT_EQ(memory.activation_gradients, numbers(tokens * width + vocab * width));
   EXPECT_GE(memory.scratch, numbers(tokens * vocab)) << "the logits";
   EXPECT_GT(memory.activations, numbers(3 * 9 * tokens * width));
@@ -146,7 +147,7 @@ TEST(StepMemory, needs_no_unit_for_the_precision) {
   }
 }
 
-TEST(StepMemory, beyond_what_a_process_can_address_is_an_error) {
+TEST(StepMemory, beyond_the_address_space_is_an_error) {
   Config config = config_of({}, {64, 2, 64, 256});
   config.model.vocab_size = Index{1} << 42;
   EXPECT_THAT([&] { step_memory(config); }, testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
@@ -154,7 +155,7 @@ TEST(StepMemory, beyond_what_a_process_can_address_is_an_error) {
   EXPECT_FALSE(pool::dry());
 }
 
-TEST(RequireMemory, says_what_is_needed_what_is_free_and_what_to_change) {
+TEST(RequireMemory, reports_needed_and_free_memory_and_a_remedy) {
   Config config = test::TinyProject().config;
   const auto needed = static_cast<std::uint64_t>(step_memory(config).total());
   require_memory(config, 1, needed);
@@ -181,7 +182,7 @@ TEST(RequireMemory, says_what_is_needed_what_is_free_and_what_to_change) {
   EXPECT_THAT(error(1, needed), testing::HasSubstr("needs more than 2.3 PB of memory"));
 }
 
-TEST(RequireMemory, is_asked_before_a_run_or_a_sweep_takes_any) {
+TEST(RequireMemory, is_checked_before_a_run_or_sweep_starts) {
   const test::TinyProject tiny;
   test::put(tiny / "s.yaml",
             "base: tiny.yaml\nsweep: {arms: {a: {}, b: {model.attention.kind: diff_v2}}}\n");

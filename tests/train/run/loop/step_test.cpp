@@ -67,7 +67,7 @@ TEST(Step, shared_parameters_of_all_variants_begin_byte_identical) {
   EXPECT_GT(shared, 30);
 }
 
-TEST(Validation, reads_more_batches_after_the_last_step_unless_they_are_generated) {
+TEST(Validation, reads_more_batches_after_the_last_step_except_for_tasks) {
   constexpr Index kAvailable = 5000;
   Config config;
   config.train = {.steps = 100, .eval_batches = 8};
@@ -82,7 +82,7 @@ TEST(Validation, reads_more_batches_after_the_last_step_unless_they_are_generate
   EXPECT_EQ(batches_to_validate(config, 99, kAvailable), 8);
 }
 
-TEST(Validation, reads_as_many_batches_as_are_counted_beforehand) {
+TEST(Validation, reads_the_predicted_number_of_batches) {
   const TinyProject project;
   TrainState state(project.config);
   const Index available = state.data->val_batches(), steps = project.config.train.steps;
@@ -96,7 +96,7 @@ TEST(Validation, reads_as_many_batches_as_are_counted_beforehand) {
                         batches_to_validate(project.config, steps, available));
 }
 
-TEST(Step, that_diverges_leaves_the_parameters_as_they_were) {
+TEST(Step, that_diverges_does_not_change_the_parameters) {
   TinyProject project;
   TrainState state(project.config);
   train_step(state);
@@ -116,7 +116,7 @@ TEST(Step, that_diverges_leaves_the_parameters_as_they_were) {
   EXPECT_EQ(state.optimizer.steps(), 1);
 }
 
-/// Whatever started the tests may ignore signals; here they have their usual effect.
+/// Restores the default signal handlers, which the parent process may have disabled.
 class StopRequestTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -135,8 +135,8 @@ TEST_F(StopRequestTest, remembers_the_signal_as_an_exit_code) {
   EXPECT_EQ(stop.received(), system::Exit::sigterm) << "a terminal that closes asks to end";
 }
 
-TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
-  std::signal(SIGHUP, SIG_IGN);  // as nohup does
+TEST_F(StopRequestTest, keeps_ignored_signals_ignored) {
+  std::signal(SIGHUP, SIG_IGN);  // like nohup
   {
     const system::StopRequest stop;
     std::raise(SIGHUP);
@@ -145,7 +145,7 @@ TEST_F(StopRequestTest, leaves_a_signal_ignored_that_was_ignored) {
   EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
-TEST_F(StopRequestTest, the_next_one_knows_nothing_of_signals_before_it) {
+TEST_F(StopRequestTest, a_new_request_ignores_earlier_signals) {
   {
     const system::StopRequest stop;
     std::raise(SIGTERM);
@@ -153,14 +153,14 @@ TEST_F(StopRequestTest, the_next_one_knows_nothing_of_signals_before_it) {
   EXPECT_EQ(system::StopRequest().received(), system::Exit::ok);
 }
 
-TEST_F(StopRequestTest, an_inner_one_shares_what_the_outer_one_received) {
+TEST_F(StopRequestTest, an_inner_request_sees_the_signals_of_the_outer_one) {
   const system::StopRequest sweep;
   std::raise(SIGTERM);
   {
     const system::StopRequest run;
     EXPECT_EQ(run.received(), system::Exit::sigterm);
   }
-  std::raise(SIGTERM);  // would end the process if the inner one had put the default back
+  std::raise(SIGTERM);  // would end the process if the inner object had restored the default
   EXPECT_EQ(sweep.received(), system::Exit::sigterm);
 }
 
@@ -175,7 +175,7 @@ TEST_F(StopRequestTest, a_second_interrupt_ends_the_process) {
       testing::KilledBySignal(SIGINT), "");
 }
 
-TEST_F(StopRequestTest, afterwards_signals_end_the_process_again) {
+TEST_F(StopRequestTest, restores_the_default_handlers_at_the_end) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -185,7 +185,7 @@ TEST_F(StopRequestTest, afterwards_signals_end_the_process_again) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
-TEST_F(StopRequestTest, stops_a_run_after_the_step_under_way) {
+TEST_F(StopRequestTest, stops_a_run_after_the_current_step) {
   test::TinyProject project;
   const system::StopRequest stop;
   std::raise(SIGTERM);
@@ -208,7 +208,7 @@ TEST_F(StopRequestTest, in_the_last_step_lets_the_run_finish) {
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);
 }
 
-TEST(TextSamples, go_to_the_log_and_change_no_bit) {
+TEST(TextSamples, go_to_the_log_and_do_not_affect_training) {
   TinyProject project;
   ASSERT_EQ(project.train("without"), system::Exit::ok);
   project.config.log.sample_interval = 5;
@@ -222,7 +222,7 @@ TEST(TextSamples, go_to_the_log_and_change_no_bit) {
   EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
 }
 
-/// Trains on the text as tokens of SentencePiece.
+/// A project that trains on SentencePiece tokens of the text.
 struct TokenProject : TinyProject {
   TokenProject() {
     std::vector<std::string> lines;
@@ -241,14 +241,14 @@ struct TokenProject : TinyProject {
   }
 };
 
-TEST(TextSamples, are_text_of_the_tokenizer_that_the_tokens_have) {
+TEST(TextSamples, use_the_tokenizer_of_the_tokens) {
   TokenProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_THAT(contents(project / "run/stdout.log"),
               testing::HasSubstr("\nsample after step 12: \"the quick"));
 }
 
-TEST(TextSamples, of_tokens_whose_text_nobody_knows_are_refused_before_anything_is_written) {
+TEST(TextSamples, without_a_tokenizer_are_rejected_before_writing_files) {
   TokenProject project;
   for (const char* beside : {"tokens.bin.json", "tokens.bin.model"})
     std::filesystem::remove(project / beside);
@@ -258,9 +258,9 @@ TEST(TextSamples, of_tokens_whose_text_nobody_knows_are_refused_before_anything_
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 
-TEST(TextSamples, need_a_prompt_that_the_context_holds) {
+TEST(TextSamples, need_a_prompt_that_fits_the_context) {
   TokenProject project;
-  project.config.log.sample_prompt = "a number of words with letters that are no part of the text";
+  project.config.log.sample_prompt = "a sentence of several words with letters that the text lacks";
   EXPECT_THAT(
       [&] { project.train("run"); },
       testing::ThrowsMessage<ConfigError>(testing::HasSubstr("log.sample_prompt: the prompt is")));

@@ -1,4 +1,4 @@
-// log.tensorboard: what a run writes for TensorBoard, and that it changes nothing else.
+// Tests the event files of log.tensorboard, and that they do not affect training.
 #include <csignal>
 
 #include "tests/train/run/loop/tiny.h"
@@ -15,7 +15,7 @@ using test::TinyProject;
 const std::string kFirst = "events.out.tfevents.000001.difftape";
 const std::string kSecond = "events.out.tfevents.000002.difftape";
 
-/// The step events of files in their order, without those that a later start takes back.
+/// Returns the step events of files in order, without events that a later start voids.
 std::vector<Event> left(const std::vector<std::filesystem::path>& files) {
   std::vector<Event> kept;
   for (const auto& file : files) {
@@ -27,14 +27,14 @@ std::vector<Event> left(const std::vector<std::filesystem::path>& files) {
   return kept;
 }
 
-/// The events hold the numbers of metrics.jsonl, rounded to float, and no others.
+/// Expects the events to hold exactly the numbers of metrics.jsonl, rounded to float.
 void expect_the_metrics(const std::vector<Event>& events, const std::filesystem::path& run) {
   const auto lines = test::metrics_lines(run);
   ASSERT_EQ(events.size(), lines.size());
   ASSERT_FALSE(lines.empty());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     EXPECT_EQ(events[i].step, lines[i].at("step"));
-    std::map<std::string, std::string> logged, shown;  // as texts, of which NaN equals NaN
+    std::map<std::string, std::string> logged, shown;  // as strings, for which NaN equals NaN
     for (const auto& [name, value] : lines[i].items()) {
       if (name == "step" || value.is_array()) continue;
       logged[name] = fmt::to_string(value.is_string() ? std::stof(value.get<std::string>())
@@ -55,12 +55,12 @@ class Tensorboard : public testing::Test {
   TinyProject project{"diff_v2"};
 };
 
-TEST_F(Tensorboard, gets_every_number_that_is_logged_the_config_and_lambda) {
+TEST_F(Tensorboard, has_every_logged_number_the_config_and_lambda) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto events = test::events_in(project / "run" / kFirst);
   expect_the_metrics(left({project / "run" / kFirst}), project / "run");
   EXPECT_NE(events[2].config.find("    model:\n      d_model: 16\n"), std::string::npos);
-  for (const Event& event : {events[3], events.back()}) {  // diagnostics: the first step, the last
+  for (const Event& event : {events[3], events.back()}) {  // steps with diagnostics: first and last
     ASSERT_EQ(event.histograms.size(), 2u) << "layers";
     for (int layer = 0; layer < 2; ++layer) {
       const std::string name = fmt::format("attn/lambda/{}", layer);
@@ -89,7 +89,7 @@ TEST_F(Tensorboard, changes_nothing_else) {
   EXPECT_EQ(names, std::set{kFirst});
 }
 
-TEST_F(Tensorboard, sees_no_step_twice_after_a_kill) {
+TEST_F(Tensorboard, has_no_step_twice_after_a_kill) {
   project.config.train.steps = 60;
   project.config.train.checkpoint_interval = 10;
   project.save();
@@ -107,7 +107,7 @@ TEST_F(Tensorboard, sees_no_step_twice_after_a_kill) {
   expect_the_metrics(left({project / "run" / kFirst, project / "run" / kSecond}), project / "run");
 }
 
-TEST_F(Tensorboard, may_be_asked_for_when_a_run_is_resumed) {
+TEST_F(Tensorboard, can_be_enabled_for_a_resumed_run) {
   project.config.log.tensorboard = false;
   project.config.optim.schedule = ScheduleKind::constant;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
@@ -127,7 +127,7 @@ TEST_F(Tensorboard, on_a_full_disk_ends_the_run_with_an_error) {
   const auto size = [&](const std::string& file) {
     return test::contents(project / "whole" / file).size();
   };
-  // The events begin with the configuration; a few steps then fill the rest.
+  // The configuration takes the first bytes; a few steps fill the rest of the disk.
   const std::uint64_t room = size("config.yaml") + 150;
   ASSERT_GT(room, size("env.json"));
   ASSERT_LT(room, size(kFirst));

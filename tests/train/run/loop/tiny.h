@@ -1,5 +1,5 @@
 #pragma once
-// Runs that take no time: a text that can be learned, a tiny model, a directory for both.
+// Fast runs for tests: a learnable text, a tiny model and a project directory.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@
 
 namespace difftape::test {
 
-/// Words in random order: 10 KB whose next byte is mostly certain.
+/// Returns 10 KB of words in random order, in which most bytes determine the next one.
 inline std::string tiny_text() {
   constexpr std::array kWords{"the ",   "quick ", "brown ", "fox ",
                               "jumps ", "over ",  "lazy ",  "dog.\n"};
@@ -30,8 +30,8 @@ inline std::string tiny_text() {
   return text;
 }
 
-/// A directory with text.txt and tiny.yaml, where runs go too. They use one thread, unless a test
-/// asks for more: on a busy machine threads with so little to do mostly wait for each other.
+/// A directory with text.txt, tiny.yaml and runs. Runs use one thread by default, because threads
+/// with so little work mostly wait for each other.
 class TinyProject {
  public:
   explicit TinyProject(const std::string& kind = "softmax") {
@@ -42,7 +42,7 @@ class TinyProject {
     config.data.path = {(dir_ / "text.txt").string()};
     config.data.seq_len = 16;
     config.data.batch_size = 2;
-    config.model.init.preset = InitPreset::gpt2;  // its loss at init is log(vocab_size)
+    config.model.init.preset = InitPreset::gpt2;  // the loss at initialization is log(vocab_size)
     config.optim.lr = 1e-2;
     config.optim.min_lr = 1e-3;
     config.optim.schedule = ScheduleKind::cosine;
@@ -55,7 +55,7 @@ class TinyProject {
     save();
   }
 
-  /// Brings tiny.yaml up to date with `config`.
+  /// Writes `config` to tiny.yaml.
   void save() const { put(dir_ / "tiny.yaml", run::to_yaml(config)); }
   std::filesystem::path operator/(const std::string& name) const { return dir_ / name; }
   const std::filesystem::path& path() const { return dir_.path(); }
@@ -88,7 +88,7 @@ class TinyProject {
   Threads one_{1};
 };
 
-/// A mixture of experts with all that it can have.
+/// Returns a mixture of experts with every option.
 inline MoeConfig every_part_of_moe() {
   return {.num_experts = 4,
           .num_experts_per_tok = 2,
@@ -100,7 +100,7 @@ inline MoeConfig every_part_of_moe() {
           .router_bias_update_rate = 0.01};
 }
 
-/// As wide as it takes for every kernel to cut its work into several blocks.
+/// Returns a configuration wide enough for every kernel to use several blocks.
 inline run::Config wider(run::Config config) {
   config.model.d_model = 64;
   config.model.num_heads = config.model.num_kv_heads = 4;
@@ -110,7 +110,7 @@ inline run::Config wider(run::Config config) {
   return config;
 }
 
-/// Of which the first step blows up every parameter.
+/// Returns a configuration whose first step overflows every parameter.
 inline run::Config explosive(run::Config config) {
   config.optim.lr = 1e30;
   config.optim.max_grad_norm = 0;
@@ -119,7 +119,7 @@ inline run::Config explosive(run::Config config) {
   return config;
 }
 
-/// One JSON object a logged step.
+/// Returns one JSON object per logged step.
 inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::path& run) {
   std::vector<nlohmann::ordered_json> lines;
   std::istringstream file(contents(run / "metrics.jsonl"));
@@ -127,7 +127,7 @@ inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::
   return lines;
 }
 
-/// Steps whose line has a metric.
+/// Returns the steps that logged a metric.
 inline std::vector<Index> steps_with(const std::filesystem::path& run, const std::string& metric) {
   std::vector<Index> steps;
   for (const auto& line : metrics_lines(run))
@@ -141,7 +141,7 @@ inline std::vector<double> losses(const std::filesystem::path& run) {
   return found;
 }
 
-/// All that a run measured but its speed, bit for bit: JSON numbers here read back exactly.
+/// Returns all metrics of a run except its speed as text that keeps every bit.
 inline std::string measured(const std::filesystem::path& run) {
   std::string text;
   for (nlohmann::ordered_json line : metrics_lines(run)) {
@@ -156,7 +156,7 @@ inline std::string last_checkpoint(const std::filesystem::path& run) {
   return contents(run::find_checkpoint(run));
 }
 
-/// Makes `cut` as a run that was killed some steps after its checkpoint at `step`.
+/// Copies `whole` to `cut` as if the run was killed some steps after its checkpoint at `step`.
 inline void cut_after(Index step, const std::filesystem::path& whole,
                       const std::filesystem::path& cut) {
   std::filesystem::copy(whole, cut, std::filesystem::copy_options::recursive);
@@ -168,7 +168,7 @@ inline void expect_the_same_run(const std::filesystem::path& a, const std::files
   EXPECT_EQ(last_checkpoint(a), last_checkpoint(b));
 }
 
-/// Trains the configuration, with several blocks of work in every kernel, by 1, 2 and 4 threads.
+/// Expects equal runs with 1, 2 and 4 threads, with several blocks of work in every kernel.
 inline void expect_the_same_bits_with_threads(TinyProject& project) {
   project.config = wider(project.config);
   for (const int threads : {1, 2, 4}) {

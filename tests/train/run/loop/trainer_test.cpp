@@ -64,7 +64,7 @@ TEST(Trainer, leaves_a_complete_run_directory) {
   EXPECT_EQ(meta.config_yaml, to_yaml(project.config));
 }
 
-/// What a text run of `model`, which has two maps, logs of one metric of the registry.
+/// Returns the names under which a text run of `model`, which has two maps, logs one metric.
 std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   const ModelConfig& config = model.config();
   const bool logged = metric.of == Of::any || metric.of == Of::text || metric.of == Of::two_maps ||
@@ -85,7 +85,7 @@ std::set<std::string> names_of(const Metric& metric, LanguageModel& model) {
   return names;
 }
 
-/// Trains a run with two maps.
+/// Trains a run with two maps and expects it to log exactly the metrics of the registry.
 void expect_the_metrics_of_the_registry(TinyProject& project) {
   project.config.log.param_grad_norms_interval = 6;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
@@ -140,7 +140,7 @@ TEST(Trainer, logs_the_metrics_of_the_registry_and_no_others) {
   EXPECT_GT(last["train/router_loss"], 0.01) << "E sum(f P) is at least about k";
 }
 
-TEST(Trainer, the_squares_of_parameter_norms_add_up_to_that_of_the_global_norm) {
+TEST(Trainer, squared_parameter_norms_sum_to_the_squared_global_norm) {
   TinyProject project;
   project.config.log.param_grad_norms_interval = 1;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
@@ -205,7 +205,7 @@ TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
                                    "step-00000012.h5"}));
 }
 
-TEST(Trainer, validates_after_the_last_step_on_all_that_is_held_out) {
+TEST(Trainer, validates_on_all_held_out_data_after_the_last_step) {
   TinyProject project;
   project.config.train.eval_batches = 1;
   TrainState state(project.config);
@@ -226,7 +226,7 @@ TEST(Trainer, validates_after_the_last_step_on_all_that_is_held_out) {
   EXPECT_DOUBLE_EQ(state.validate().loss, mean_of(3));
 }
 
-/// Remembers at every line of the console how many tensors were ever asked of the system.
+/// Records the number of system allocations at every console line.
 class AllocationsByLine : public std::stringbuf {
  public:
   std::vector<std::uint64_t> seen;
@@ -246,13 +246,13 @@ TEST(Trainer, allocates_no_tensor_after_the_second_step_with_1_or_2_threads) {
       Config config = threads == 1 ? test::wider(project.config) : project.config;
       config.train.gradient_accumulation_steps = 2;
       config.train.eval_interval = config.train.checkpoint_interval = 2;
-      config.log.diagnostics_interval = 1;  // from the second on two of them are there at a time
+      config.log.diagnostics_interval = 1;  // two exist at a time from step 2 on
       pool::trim();
       const auto before = pool::stats().system_allocations;
       AllocationsByLine lines;
       std::ostream console(&lines);
       ASSERT_EQ(train(config, {.out = project / "run", .console = &console}), system::Exit::ok);
-      ASSERT_EQ(lines.seen.size(), 14u) << "of the data, a line a step, and the last word";
+      ASSERT_EQ(lines.seen.size(), 14u) << "a line for the data, one per step, and a last line";
       EXPECT_GT(lines.seen[2], before + 50) << "the pool was empty before";
       EXPECT_EQ(lines.seen[2], lines.seen.back()) << kind << ", threads " << threads;
     }

@@ -111,7 +111,7 @@ struct Experts {
 /// and none is dropped (Gale et al. 2022, MegaBlocks).
 Var experts(const Var& x, const Routed& routed, const Experts& weights, const Var& residual = {});
 /// Computes body(inputs) without keeping its activations: backward runs body again. Values and
-/// gradients are bitwise those of body(inputs). body must be deterministic and read no Var except
+/// gradients equal body(inputs) bitwise. body must be deterministic and read no Var except
 /// its arguments; it takes parameters from the tape of the first. Absent inputs stay absent. If no
 /// input needs a gradient, body runs once, on its tape. Backward must reach the first result;
 /// others may have no gradient.

@@ -51,8 +51,8 @@ ModelCost model_cost(const ModelConfig& config, Index seq) {
   cost.total_parameters = model.parameters().count();
   for (const auto& component : kNames<Component>) cost.parameters.emplace_back(component.name, 0);
   double active_parameters = 0;
-  // Weights that multiply each token: all, those of attention, those that prefill multiplies with
-  // the last token only.
+  // Weights that multiply each token: in total, in attention, and those that prefill multiplies
+  // with the last token only.
   double products = 0, attention_products = 0, last_products = 0;
   for (const Parameter& p : model.parameters()) {
     const Index size = p.shape.size();

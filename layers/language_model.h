@@ -74,9 +74,9 @@ class LanguageModel {
   Parameter* head_;
 };
 
-/// Applies `match_params`: d_ff, or moe_intermediate_size, shrinks to the multiple of 4 whose
-/// parameter count is nearest to that of softmax, unless it is nearest already. Throws ConfigError
-/// if nothing is left for the feed-forward layers.
+/// Applies `match_params`: sets d_ff, or moe_intermediate_size, to the multiple of 4 whose
+/// parameter count is nearest to the softmax baseline, unless it is nearest already. Throws
+/// ConfigError if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
 
 }  // namespace difftape

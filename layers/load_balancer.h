@@ -25,7 +25,7 @@ class LoadBalancer : public Observer {
   }
   /// Keeps the loads of the layer until end_pass. Activation checkpointing shows a layer twice.
   void routing(Index layer, const RoutingView& view) override;
-  /// Adds the loads of the pass to those of the step.
+  /// Adds the loads of the pass to the loads of the step.
   void end_pass();
 
   void reset() { loads_.clear(); }

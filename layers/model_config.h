@@ -50,7 +50,7 @@ struct ModelConfig {
   RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tie_word_embeddings = false;
-  bool match_params = false;    ///< shrink d_ff to the parameter count of softmax
+  bool match_params = false;    ///< match the parameter count of softmax by d_ff
   bool embedding_norm = false;  ///< RMSNorm of the embeddings before the first block
   /// Layers of YOCO's self-decoder; the others share keys and values (attention/key_values.h). 0:
   /// every layer makes its own.
@@ -76,7 +76,7 @@ inline RopeRule rope_rule(const ModelConfig& config) {
   }
   return rule;
 }
-/// Returns the hidden width of an MLP or expert that `match_params` shrinks.
+/// Returns the hidden width of an MLP or expert that `match_params` sets.
 inline Index& mlp_width(ModelConfig& config) {
   return config.moe.num_experts > 0 ? config.moe.moe_intermediate_size : config.d_ff;
 }

@@ -15,7 +15,7 @@ struct KeyValues {
   Var k{}, v{};
 };
 
-/// The cached keys and values of every layer that makes some, then those of a cross-decoder.
+/// The caches of all layers with their own keys and values, then the cache of a cross-decoder.
 struct ModelKvCache {
   std::vector<KvCache> layers;
 

@@ -7,7 +7,7 @@
 //             1 - tanh^2(z / cap) of a softcap, computed during forward,
 //             dhidden += dy dz W
 //             dW      += dy dz^T hidden
-//   saves     dz W (the shape of hidden, 0 in rows that are not scored) and dz^T hidden (that of W)
+//   saves     dz W (shape of hidden, 0 in rows that are not scored) and dz^T hidden (shape of W)
 //   fails     inner sizes differ; the number of targets is not the number of rows; a target is
 //             neither in [0, V) nor kIgnoreIndex; all are kIgnoreIndex
 // Rows with target kIgnoreIndex are removed before anything is computed.

@@ -53,7 +53,7 @@ Attention::Attention(const AttentionArgs& args, std::shared_ptr<const RopeTable>
 KeyValues Attention::key_values(const Var& x, KvCache* cache, const KeyValues& shared) const {
   if (kv_) return (*kv_)(x, cache);
   if (cache) return {};
-  // The gradient of this layer is complete before it is added to that of other layers, so that
+  // The gradient of this layer is complete before other layers add theirs, so that
   // recomputation changes no bit.
   return {reshape(shared.k, shared.k.shape()), reshape(shared.v, shared.v.shape())};
 }

@@ -48,7 +48,7 @@ struct KeyValueProjection {
   KeyValueProjection(const AttentionArgs& args, const HeadSizes& sizes,
                      std::shared_ptr<const RopeTable> rope);
 
-  /// Maps x (B, T, C), the tokens after those of the cache, if any, which it appends.
+  /// Maps x (B, T, C) to keys and values, and appends them to the cache, if any.
   KeyValues operator()(const Var& x, KvCache* cache) const;
 
   HeadProjection k, v;

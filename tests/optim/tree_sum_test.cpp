@@ -26,7 +26,7 @@ TEST(TreeSum, has_equal_ranges_that_are_subtrees) {
   }
   EXPECT_THAT(able, ElementsAre(1, 2, 4, 12));
   EXPECT_TRUE(cuts_into_subtrees(15, 3));
-  EXPECT_FALSE(cuts_into_subtrees(15, 5)) << "the ranges of three reach across those of five";
+  EXPECT_FALSE(cuts_into_subtrees(15, 5)) << "ranges of three leaves cross subtrees of five";
   EXPECT_TRUE(cuts_into_subtrees(1, 1));
   EXPECT_FALSE(cuts_into_subtrees(1, 2));
 }

@@ -35,17 +35,7 @@ bool is_generated(const std::string& path) {
   return std::regex_match(path, generated);
 }
 
-/// Files that have been rewritten; the others follow folder by folder.
-bool is_rewritten(const std::string& path) {
-  static const std::regex rewritten(
-      "[A-Z]+\\.md|(docs|\\.github|configs|packaging)/.*\\.md|(autograd|bench|examples)/.*|"
-      "(core|layers|optim|train/(app|study|stats|system))/.*\\.(h|cpp)|"
-      "(core|layers|optim|train.*|tests|tests/mutants)/README\\.md|tests/golden/.*\\.md|"
-      "tests/([a-su-z]|train/[^r]).*|tests/train/[a-z]+/README\\.md");
-  return std::regex_match(path, rewritten);
-}
-
-/// Returns the paths, relative to the root, of rewritten files with one of the extensions.
+/// Returns the paths, relative to the root, of all files with one of the extensions.
 std::vector<std::string> files_with(const std::vector<std::string>& extensions) {
   std::vector<std::string> found;
   for (const auto& top : fs::directory_iterator(kRoot)) {
@@ -54,7 +44,7 @@ std::vector<std::string> files_with(const std::vector<std::string>& extensions) 
     const auto add = [&](const fs::path& path) {
       const std::string relative = fs::relative(path, kRoot);
       if (std::ranges::count(extensions, path.extension().string()) > 0 &&
-          !is_generated(relative) && is_rewritten(relative)) {
+          !is_generated(relative)) {
         found.push_back(relative);
       }
     };

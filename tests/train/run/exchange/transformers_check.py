@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Proves with the real package what `difftape export` and `import` say of transformers, and makes
-the models of transformers that the tests read.
+"""Checks `difftape export` and `import` with the transformers package, and writes the models that the
+tests read.
 
-  transformers_check.py check DIFFTAPE [CASE...]  trains a tiny run of each case and compares what
-      is exported of it: logits in double (DIFFTAPE-f64) and single precision, greedy texts over a
-      KV cache, and the weights that come back. Exits 1 above the tolerance. Where single precision
-      itself rounds by more than that, as where lambda is 1, the rounding is the tolerance.
+  transformers_check.py check DIFFTAPE [CASE...]  trains a tiny run of each case, exports it and
+      compares logits in double (DIFFTAPE-f64) and single precision, greedy text over a KV cache,
+      and reimported weights. Exits 1 above the tolerance, which is the rounding of single precision
+      if that is larger, for example with lambda 1.
   transformers_check.py make                     writes llama/, mixtral/ and diffllama/ of this folder
 """
 
@@ -96,7 +96,7 @@ def same_weights(a, b):
 
 @torch.no_grad()
 def check(program, name, folder):
-    """Relative differences of logits, how far f32 is from f64, and what holds."""
+    """Returns relative differences of logits, the difference of f32 and f64, and passed checks."""
     run, batch = folder / "run", folder / "tokens.h5"
     train(program, run, CASES[name])
     tokens = np.random.default_rng(1).integers(0, 256, (3, 65), dtype=np.int32)
@@ -153,7 +153,7 @@ def run_checks(program, names):
 
 @torch.no_grad()
 def make(name, config, dtype):
-    """A model with random weights as transformers saves it, and its logits."""
+    """Saves a model with random weights with transformers, and its logits."""
     torch.manual_seed(1)
     model = transformers.AutoModelForCausalLM.from_config(config)
     for parameter_name, parameter in model.named_parameters():

@@ -1,6 +1,6 @@
-"""Reads the event files of run directories with TensorBoard itself and compares them with metrics.jsonl: every number
-once and rounded to float, the configuration of the last start, a histogram of lambda a layer. Once as TensorBoard's Python does, once
-through its server, which another program reads them for.
+"""Compares event files, read with TensorBoard, with metrics.jsonl: every number once, rounded to float;
+the configuration of the last start; one histogram of lambda per layer. Reads them with the Python
+library of TensorBoard and through its server.
 
     difftape train configs/variants/diff_v2.yaml --set log.tensorboard=true --set train.steps=60 --out runs/events
     python tests/train/run/records/read_with_tensorboard.py runs/events    # needs tensorboard 2.21.0
@@ -21,7 +21,7 @@ EVERYTHING = {"scalars": 0, "histograms": 0, "tensors": 0}
 
 
 def logged(run):
-    """{name: [(step, float)]} of metrics.jsonl, and the names of lists."""
+    """Returns {name: [(step, float)]} of metrics.jsonl, and the names of lists."""
     numbers, lists = {}, set()
     for line in (run / "metrics.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -77,7 +77,7 @@ def check_server(run, numbers, layers):
                 assert same(found, expected), (name, found, expected)
             for name in layers:
                 found = ask("histograms", "histograms", run=".", tag=f"{name}/histogram")
-                steps = [step for _, step, _ in found]  # it keeps some of them, the last among them
+                steps = [step for _, step, _ in found]  # it keeps some steps, including the last
                 assert steps == sorted(set(steps)) and steps[-1] == numbers[name][-1][0], (name, steps)
                 assert set(steps) <= {step for step, _ in numbers[name]}, (name, steps)
             assert "num_layers" in ask("text", "text", run=".", tag="config")[-1]["text"]

@@ -15,6 +15,7 @@
 #include "core/pool.h"
 #include "core/simd.h"
 #include "core/tile.h"
+#include "tests/core/arithmetics.h"
 #include "tests/support/tensors.h"
 #include "tests/support/threads.h"
 
@@ -147,27 +148,7 @@ void expect_poison_stays(const Stored& a, const Stored& b, Index l, bool in_a, r
   }
 }
 
-/// The engine that multiplies, and the precision of the operands.
-struct Arithmetic {
-  const char* name;
-  Engine engine;
-  Precision precision;
-};
-
-class EveryGemm : public testing::TestWithParam<Arithmetic> {
- protected:
-  void SetUp() override {
-    if (engine == Engine::fast && tile::libxsmm_backend() == nullptr)
-      GTEST_SKIP() << "libxsmm is not available here";
-    const std::string unsupported = unsupported_reason(Precision::bf16);
-    if (precision == Precision::bf16 && !unsupported.empty()) GTEST_SKIP() << unsupported;
-  }
-  const Engine engine = GetParam().engine;
-  const Precision precision = GetParam().precision;
-
- private:
-  const EngineScope scope_{engine};
-};
+class EveryGemm : public test::EveryArithmetic {};
 
 TEST_P(EveryGemm, multiplies_every_kind_of_operand_at_awkward_sizes) {
   for (const auto& [m, n, k] : kAwkward) {
@@ -252,69 +233,8 @@ TEST_P(EveryGemm, takes_equal_memory_in_a_dry_run) {
   }
 }
 
-/// Rows of x of each group times its matrix of w, by gemm_group or one gemm each.
-Tensor grouped(const Tensor& x, const Tensor& w, const std::vector<Index>& rows, bool one_by_one,
-               Precision precision) {
-  const Index k = x.shape()[1], n = w.shape()[1];
-  Tensor y = Tensor::full({x.shape()[0], n}, real(0.5));
-  std::vector<GemmProduct> products;
-  Index begin = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Operand b = matrix(w.data() + static_cast<Index>(i) * n * k, n, k);
-    products.push_back({matrix(x.row(begin), rows[i], k), transpose(b), y.row(begin), n,
-                        i % 2 == 0 ? Accumulate::no : Accumulate::yes});
-    begin += rows[i];
-  }
-  if (!one_by_one) {
-    gemm_group(products, precision);
-    return y;
-  }
-  for (const GemmProduct& p : products) gemm(p.a, p.b, p.c, p.c_stride, p.accumulate, precision);
-  return y;
-}
-
-TEST_P(EveryGemm, of_a_group_has_the_bits_of_single_products) {
-  const Tensor x = test::random({700, 90}, "x"), w = test::random({5, 130, 90}, "w");
-  for (const std::vector<Index>& rows :
-       {std::vector<Index>{140, 140, 140, 140, 140}, {600, 0, 3, 96, 1}, {0, 0, 0, 0, 700}}) {
-    const Tensor expected = grouped(x, w, rows, true, precision);
-    for (const int threads : {1, 3}) {
-      const test::Threads scope(threads);
-      EXPECT_TRUE(test::same(grouped(x, w, rows, false, precision), expected)) << threads;
-    }
-  }
-}
-
-TEST_P(EveryGemm, of_a_group_takes_memory_that_does_not_depend_on_the_division_of_rows) {
-  const Tensor x = test::random({700, 500}, "x"), y = test::random({700, 450}, "y");
-  Tensor c = Tensor::empty({3, 500, 450});
-  std::vector<size_t> peaks;
-  for (const std::vector<Index>& rows : {std::vector<Index>{233, 233, 234}, {700, 0, 0}}) {
-    std::vector<GemmProduct> products;
-    Index begin = 0;
-    for (Index i = 0; i < 3; ++i) {
-      products.push_back({transpose(matrix(x.row(begin), rows[i], 500)),
-                          matrix(y.row(begin), rows[i], 450), c.data() + i * 500 * 450, 450});
-      begin += rows[i];
-    }
-    const auto before = pool::stats().bytes_in_use;
-    pool::reset_peak();
-    gemm_group(products, precision);
-    peaks.push_back(pool::stats().peak_bytes_in_use - before);
-  }
-  EXPECT_EQ(peaks[0], peaks[1]);
-  EXPECT_GT(peaks[0], 0u);
-}
-
-INSTANTIATE_TEST_SUITE_P(Arithmetics, EveryGemm,
-                         testing::Values(Arithmetic{"fast", Engine::fast, Precision::full},
-                                         Arithmetic{"portable", Engine::portable, Precision::full},
-                                         Arithmetic{"fast_bf16_emulated", Engine::fast,
-                                                    Precision::bf16_emulated},
-                                         Arithmetic{"portable_bf16_emulated", Engine::portable,
-                                                    Precision::bf16_emulated},
-                                         Arithmetic{"bf16", Engine::fast, Precision::bf16}),
-                         [](const auto& arithmetic) { return std::string(arithmetic.param.name); });
+INSTANTIATE_TEST_SUITE_P(Arithmetics, EveryGemm, testing::ValuesIn(test::kArithmetics),
+                         test::name_of);
 
 RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
   const Index m = *rc::gen::inRange<Index>(1, 70), n = *rc::gen::inRange<Index>(1, 150),

@@ -168,21 +168,6 @@ bool run_few_rows(const GemmCall& call) {
   return true;
 }
 
-void run(GemmCall call) {
-  assert(call.a.cols == call.b.rows);
-  if (run_few_rows(call)) return;
-  tile::backend();  // throws its errors here, not in a thread
-  const auto packed = take(packed_bytes(call));
-  call.right = right_at(call, packed.get());
-  if (packed) parallel_for(ceil_div(call.b.cols, kPanel), [&](Index i) { pack_panel(call, i); });
-  const Cut cut = cut_of(call);
-  const Index bytes = left_bytes(call);
-  const auto scratch = take(bytes * num_threads());
-  parallel_for(cut.tasks(call), [&](Index task) {
-    multiply_task(call, cut, task, static_cast<char*>(scratch.get()) + thread_index() * bytes);
-  });
-}
-
 /// Returns an upper bound of the packed bytes that is linear in the rows of B, so that its sum does
 /// not depend on how rows are divided.
 Index most_packed_bytes(const GemmCall& call) {
@@ -200,17 +185,14 @@ void parallel_over(std::span<const GemmCall> calls, Count&& count, F&& f) {
   parallel_for(std::ssize(items), [&](Index i) { f(*items[i].first, items[i].second); });
 }
 
-void run_group(std::vector<GemmCall>& calls) {
-  Index packed_bytes_of_all = 0, bytes = 0;
-  for (const GemmCall& call : calls) {
-    packed_bytes_of_all += most_packed_bytes(call);
-    if (!pack::left_lies_well(call.format, call.a)) {
-      bytes = pack::left_bytes(call.format, Cut().rows, kChunk);
-    }
-  }
-  std::erase_if(calls, [](const GemmCall& call) { return call.a.rows == 0 || run_few_rows(call); });
+/// Scratch memory: for the packed right operands of all calls, and for each thread.
+struct Scratch {
+  Index packed, left;
+};
+
+void run(std::span<GemmCall> calls, const Scratch& bytes) {
   tile::backend();  // throws its errors here, not in a thread
-  const auto packed = take(packed_bytes_of_all), scratch = take(bytes * num_threads());
+  const auto packed = take(bytes.packed), scratch = take(bytes.left * num_threads());
   char* next = static_cast<char*>(packed.get());
   const auto is_packed = [](const GemmCall& call) { return packed_bytes(call) > 0; };
   for (GemmCall& call : calls) {
@@ -226,8 +208,13 @@ void run_group(std::vector<GemmCall>& calls) {
       calls, [&](const GemmCall& call) { return cut_of(call, enough).tasks(call); },
       [&](const GemmCall& call, Index task) {
         multiply_task(call, cut_of(call, enough), task,
-                      static_cast<char*>(scratch.get()) + thread_index() * bytes);
+                      static_cast<char*>(scratch.get()) + thread_index() * bytes.left);
       });
+}
+
+void run(GemmCall call) {
+  assert(call.a.cols == call.b.rows);
+  if (!run_few_rows(call)) run({&call, 1}, {packed_bytes(call), left_bytes(call)});
 }
 
 }  // namespace
@@ -244,11 +231,17 @@ void gemm_with_residual(const real* residual, const Operand& a, const Operand& b
 
 void gemm_group(std::span<const GemmProduct> products, Precision precision) {
   std::vector<GemmCall> calls;
+  Scratch bytes{0, 0};
   for (const GemmProduct& p : products) {
     assert(p.a.cols == p.b.rows);
-    calls.push_back({p.a, p.b, p.c, p.c_stride, p.accumulate, nullptr, pack::format_of(precision)});
+    const GemmCall call{
+        p.a, p.b, p.c, p.c_stride, p.accumulate, nullptr, pack::format_of(precision)};
+    bytes.packed += most_packed_bytes(call);
+    if (!pack::left_lies_well(call.format, call.a))
+      bytes.left = pack::left_bytes(call.format, Cut().rows, kChunk);
+    if (call.a.rows > 0 && !run_few_rows(call)) calls.push_back(call);
   }
-  run_group(calls);
+  run(calls, bytes);
 }
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,

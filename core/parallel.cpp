@@ -59,7 +59,7 @@ namespace detail {
 
 [[gnu::no_sanitize_thread]]  // it does not see how OpenMP passes `body` either
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context) {
-  if (omp_in_parallel() || omp_get_max_threads() == 1) {
+  if (n == 0 || omp_in_parallel() || omp_get_max_threads() == 1) {
     for (Index i = 0; i < n; ++i) body(context, i);
     return;
   }

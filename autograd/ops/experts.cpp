@@ -74,30 +74,39 @@ Tensor row_weights(const Tensor& weights, const Routing& routing) {
   return out;
 }
 
-/// y = or += x W^T of the rows of each expert, or x W if `plain`.
-void multiply(const Tensor& x, const Matrices& weights, bool plain, Tensor& y,
-              const Routing& routing, Precision precision, Accumulate accumulate = Accumulate::no) {
-  std::vector<GemmProduct> products;
-  for (Index e = 0; e < routing.experts; ++e) {
-    const Operand w = matrix(weights[e]);
-    products.push_back({rows_of(x, routing, e), plain ? w : transpose(w), y.row(routing.starts[e]),
-                        y.shape().last(), accumulate});
-  }
-  gemm_group(products, precision);
-}
+/// Products over the rows of each expert, computed as one group.
+class RowProducts {
+ public:
+  RowProducts(const Routing& routing, Precision precision)
+      : routing_(routing), precision_(precision) {}
 
-/// dW += dy^T x over the rows of each expert; zeros for an expert without rows.
-void add_products(const Gradients& gradients, const Tensor& dy, const Tensor& x,
-                  const Routing& routing, Precision precision) {
-  std::vector<GemmProduct> products;
-  for (Index e = 0; e < routing.experts; ++e) {
-    if (!gradients[e].requires_grad()) continue;
-    Gradient::Buffer to = gradients[e].buffer();
-    products.push_back({transpose(rows_of(dy, routing, e)), rows_of(x, routing, e), to.grad.data(),
-                        x.shape().last(), to.accumulate});
+  /// y = or += x W^T of the rows of each expert, or x W if `plain`.
+  RowProducts& multiply(const Tensor& x, const Matrices& weights, bool plain, Tensor& y,
+                        Accumulate accumulate = Accumulate::no) {
+    for (Index e = 0; e < routing_.experts; ++e) {
+      const Operand w = matrix(weights[e]);
+      products_.push_back({rows_of(x, routing_, e), plain ? w : transpose(w),
+                           y.row(routing_.starts[e]), y.shape().last(), accumulate});
+    }
+    return *this;
   }
-  gemm_group(products, precision);
-}
+  /// dW += dy^T x over the rows of each expert; zeros for an expert without rows.
+  RowProducts& add_to(const Gradients& gradients, const Tensor& dy, const Tensor& x) {
+    for (Index e = 0; e < routing_.experts; ++e) {
+      if (!gradients[e].requires_grad()) continue;
+      Gradient::Buffer to = gradients[e].buffer();
+      products_.push_back({transpose(rows_of(dy, routing_, e)), rows_of(x, routing_, e),
+                           to.grad.data(), x.shape().last(), to.accumulate});
+    }
+    return *this;
+  }
+  void run() const { gemm_group(products_, precision_); }
+
+ private:
+  const Routing& routing_;
+  Precision precision_;
+  std::vector<GemmProduct> products_;
+};
 
 /// Returns w h.
 Tensor weighted_hidden(const Tensor& gate, const Tensor& up, const Tensor& weights) {
@@ -185,45 +194,47 @@ Var experts(const Var& x, const Routed& routed, const Experts& weights, const Va
   Tensor gate = Tensor::empty({rows, weights.gate[0].shape()[0]}), up = Tensor::like(gate);
   {
     const Tensor xs = gathered(x.value(), *routing);  // (N k, C)
-    multiply(xs, wg, false, gate, *routing, precision);
-    multiply(xs, wu, false, up, *routing, precision);
+    RowProducts(*routing, precision)
+        .multiply(xs, wg, false, gate)
+        .multiply(xs, wu, false, up)
+        .run();
   }
   const Tensor w = row_weights(routed.weights.value(), *routing);
   Tensor y = Tensor::like(x.value());
   {
+    const Tensor h = weighted_hidden(gate, up, w);
     Tensor out = Tensor::empty({rows, width});
-    multiply(weighted_hidden(gate, up, w), wd, false, out, *routing, precision);
+    RowProducts(*routing, precision).multiply(h, wd, false, out).run();
     sum_rows(out, *routing, residual.defined() ? residual.value().data() : nullptr, y);
   }
   std::vector<Var> inputs{x, routed.weights, residual};
   for (const auto* list : {&weights.gate, &weights.up, &weights.down})
     inputs.insert(inputs.end(), list->begin(), list->end());
-  return record("experts", y, inputs,
-                [x = x.value(), w, gate, up, wg, wu, wd, routing, precision, dx = x.gradient(),
-                 dweights = routed.weights.gradient(), dresidual = residual.gradient(),
-                 dwg = gradients_of(weights.gate), dwu = gradients_of(weights.up),
-                 dwd = gradients_of(weights.down)](const Tensor& dy) {
-                  dresidual.add(dy);
-                  Tensor t = Tensor::like(gate);
-                  HiddenGradients d;
-                  {
-                    const Tensor dys = gathered(dy, *routing);
-                    multiply(dys, wd, true, t, *routing, precision);
-                    d = hidden_backward(gate, up, w, t);
-                    add_products(dwd, dys, t, *routing, precision);
-                  }
-                  t = Tensor();
-                  add_to_weights(dweights, d.dweights, *routing);
-                  Tensor xs = gathered(x, *routing);
-                  add_products(dwg, d.dgate, xs, *routing, precision);
-                  add_products(dwu, d.dup, xs, *routing, precision);
-                  if (!dx.requires_grad()) return;
-                  multiply(d.dgate, wg, true, xs, *routing, precision);  // the gradient of xs
-                  multiply(d.dup, wu, true, xs, *routing, precision, Accumulate::yes);
-                  Gradient::Buffer to = dx.buffer();
-                  sum_rows(xs, *routing,
-                           to.accumulate == Accumulate::yes ? to.grad.data() : nullptr, to.grad);
-                });
+  return record(
+      "experts", y, inputs,
+      [x = x.value(), w, gate, up, wg, wu, wd, routing, precision, dx = x.gradient(),
+       dweights = routed.weights.gradient(), dresidual = residual.gradient(),
+       dwg = gradients_of(weights.gate), dwu = gradients_of(weights.up),
+       dwd = gradients_of(weights.down)](const Tensor& dy) {
+        dresidual.add(dy);
+        const auto products = [&] { return RowProducts(*routing, precision); };
+        Tensor t = Tensor::like(gate), xs = gathered(x, *routing);
+        HiddenGradients d;
+        {
+          const Tensor dys = gathered(dy, *routing);
+          products().multiply(dys, wd, true, t).run();
+          d = hidden_backward(gate, up, w, t);
+          products().add_to(dwd, dys, t).add_to(dwg, d.dgate, xs).add_to(dwu, d.dup, xs).run();
+        }
+        t = Tensor();
+        add_to_weights(dweights, d.dweights, *routing);
+        if (!dx.requires_grad()) return;
+        products().multiply(d.dgate, wg, true, xs).run();  // the gradient of xs
+        products().multiply(d.dup, wu, true, xs, Accumulate::yes).run();
+        Gradient::Buffer to = dx.buffer();
+        sum_rows(xs, *routing, to.accumulate == Accumulate::yes ? to.grad.data() : nullptr,
+                 to.grad);
+      });
 }
 
 }  // namespace difftape

@@ -44,10 +44,10 @@ std::pair<double, double> widths_of(const HeadSizes& sizes) {
 
 ModelCost model_cost(const ModelConfig& config, Index seq) {
   const LanguageModel model(config);
-  const ModelConfig& used = model.config();
+  ModelConfig used = model.config();
   ModelCost cost;
   const MoeConfig& moe = used.moe;
-  cost.mlp_width = moe.num_experts > 0 ? moe.moe_intermediate_size : used.d_ff;
+  cost.mlp_width = mlp_width(used);
   cost.total_parameters = model.parameters().count();
   for (const auto& component : kNames<Component>) cost.parameters.emplace_back(component.name, 0);
   double active_parameters = 0;

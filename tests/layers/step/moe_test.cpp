@@ -20,21 +20,19 @@ using test::same;
 constexpr Index kRows = 2, kLength = 40;
 
 ModelConfig moe_config(const MoeConfig& moe, const std::string& kind = "diff_v2") {
-  ModelConfig config;
-  config.d_model = 24;
-  config.num_layers = 2;
-  config.num_heads = 4;
-  config.max_seq_len = kLength;
-  config.vocab_size = 50;
-  config.attention.kind = kind;
-  config.moe = moe;
-  return config;
+  return {.d_model = 24,
+          .num_layers = 2,
+          .num_heads = 4,
+          .max_seq_len = kLength,
+          .vocab_size = 50,
+          .moe = moe,
+          .attention = {.kind = kind}};
 }
 const MoeConfig kEight{.num_experts = 8, .num_experts_per_tok = 2, .moe_intermediate_size = 20};
 
-std::vector<std::int32_t> ids_from(Index first) {
+std::vector<std::int32_t> ids_from(Index first, Index rows = kRows) {
   std::vector<std::int32_t> tokens;
-  for (Index i = 0; i < kRows * kLength; ++i)
+  for (Index i = 0; i < rows * kLength; ++i)
     tokens.push_back(static_cast<std::int32_t>((first + i * i) % 50));
   return tokens;
 }
@@ -57,11 +55,13 @@ struct MoePass {
   Tensor loss;
   std::vector<Tensor> gradients;
 };
-MoePass pass_over(LanguageModel& model, Index first = 0, Observer* observer = nullptr) {
+MoePass pass_over(LanguageModel& model, Index first = 0, Observer* observer = nullptr,
+                  Index rows = kRows) {
   for (Parameter& p : model.parameters()) p.zero_grad();
   Tape tape;
-  const Var loss = model.loss(tape, {ids_from(first), kRows, kLength}, ids_from(first + 1),
-                              ActivationCheckpointing::none, nullptr, observer);
+  const Var loss =
+      model.loss(tape, {ids_from(first, rows), rows, kLength}, ids_from(first + 1, rows),
+                 ActivationCheckpointing::none, nullptr, observer);
   tape.backward(loss);
   MoePass pass{loss.value(), {}};
   for (const Parameter& p : model.parameters()) pass.gradients.push_back(p.grad.clone());
@@ -72,9 +72,13 @@ TEST(Moe, has_the_names_of_deepseek_and_initial_values_of_an_mlp) {
   MoeConfig moe = kEight;
   moe.num_shared_experts = 2;
   moe.router_bias_update_rate = 0.001;
-  LanguageModel model(moe_config(moe));
+  const ModelConfig config = moe_config(moe);
+  LanguageModel model(config);
+  const auto parameter = [&](const std::string& name) {
+    return model.parameters().find("model.layers.1.mlp." + name);
+  };
   const auto shape = [&](const std::string& name) {
-    const Parameter* p = model.parameters().find("model.layers.1.mlp." + name);
+    const Parameter* p = parameter(name);
     return p == nullptr ? "none" : p->shape.str();
   };
   EXPECT_EQ(shape("gate.weight"), "(8, 24)");
@@ -84,6 +88,11 @@ TEST(Moe, has_the_names_of_deepseek_and_initial_values_of_an_mlp) {
   EXPECT_EQ(shape("experts.8.down_proj.weight"), "none");
   EXPECT_EQ(shape("shared_experts.up_proj.weight"), "(40, 24)");
   EXPECT_EQ(shape("gate_proj.weight"), "none");
+  ParameterSet dense;
+  const Mlp mlp({dense, "mlp", {Component::mlp, 1}}, config, 20);
+  for (const std::string part : {"gate_proj.weight", "down_proj.weight"})
+    EXPECT_EQ(parameter("experts.7." + part)->init.value, dense.find("mlp." + part)->init.value);
+  EXPECT_EQ(parameter("gate.weight")->init.value, dense.find("mlp.gate_proj.weight")->init.value);
 }
 
 TEST(Moe, every_token_has_k_experts_and_none_is_dropped) {
@@ -130,6 +139,7 @@ TEST(Moe, no_token_meets_an_expert_that_is_not_its_own) {
 }
 
 TEST(Moe, is_bitwise_equal_for_any_number_of_threads) {
+  constexpr Index kManyRows = 60;  // several blocks in every loop over tokens
   MoeConfig moe = kEight;
   moe.num_shared_experts = 1;
   moe.router_aux_loss_coef = 0.1;
@@ -140,7 +150,7 @@ TEST(Moe, is_bitwise_equal_for_any_number_of_threads) {
     model.parameters().initialize(1);
     const auto with = [&](int threads) {
       const test::Threads scope(threads);
-      return pass_over(model);
+      return pass_over(model, 0, nullptr, kManyRows);
     };
     const MoePass one = with(1);
     for (const int threads : {2, 3, 7}) {
@@ -166,29 +176,30 @@ TEST(Moe, takes_nothing_from_the_system_when_loads_change) {
 }
 
 TEST(Moe, the_loss_contains_the_losses_of_all_routers_and_the_terms_name_them) {
-  MoeConfig moe = kEight;
-  LanguageModel plain(moe_config(moe));
-  moe.router_aux_loss_coef = 0.5;
-  moe.router_z_loss_coef = 0.25;
-  LanguageModel model(moe_config(moe));
-  for (LanguageModel* each : {&plain, &model}) each->parameters().initialize(1);
-  SeenRouting seen;
-  LossTerms terms;
-  Tape tape;
-  const Var loss = model.loss(tape, {ids_from(0), kRows, kLength}, ids_from(1),
-                              ActivationCheckpointing::none, &terms, &seen);
-  double expected = 0;
-  for (size_t layer = 0; layer < 2; ++layer) {
-    const Var logits = tape.constant(seen.logits[layer]);
-    expected += static_cast<double>(
-        router_loss(logits, RouterScore::softmax, seen.routings[layer], {0.5, 0.25})
-            .value()
-            .item());
+  for (const RouterScore score : {RouterScore::softmax, RouterScore::sigmoid}) {
+    MoeConfig moe = kEight;
+    moe.scoring_func = score;
+    LanguageModel plain(moe_config(moe));
+    moe.router_aux_loss_coef = 0.5;
+    moe.router_z_loss_coef = 0.25;
+    LanguageModel model(moe_config(moe));
+    for (LanguageModel* each : {&plain, &model}) each->parameters().initialize(1);
+    SeenRouting seen;
+    LossTerms terms;
+    Tape tape;
+    const Var loss = model.loss(tape, {ids_from(0), kRows, kLength}, ids_from(1),
+                                ActivationCheckpointing::none, &terms, &seen);
+    double expected = 0;
+    for (size_t layer = 0; layer < 2; ++layer) {
+      const Var logits = tape.constant(seen.logits[layer]);
+      expected += static_cast<double>(
+          router_loss(logits, score, seen.routings[layer], {0.5, 0.25}).value().item());
+    }
+    EXPECT_GT(expected, 2 * 0.5 * 2) << "each layer's balancing loss is at least about k";
+    EXPECT_NEAR(terms.router_loss, expected, 1e-5);
+    EXPECT_NEAR(loss.value().item(), pass_over(plain).loss.item() + expected, 1e-5);
+    EXPECT_NEAR(terms.cross_entropy, pass_over(plain).loss.item(), 1e-5);
   }
-  EXPECT_GT(expected, 2 * 0.5 * 2) << "each layer's balancing loss is at least about k";
-  EXPECT_NEAR(terms.router_loss, expected, 1e-5);
-  EXPECT_NEAR(loss.value().item(), pass_over(plain).loss.item() + expected, 1e-5);
-  EXPECT_NEAR(terms.cross_entropy, pass_over(plain).loss.item(), 1e-5);
 }
 
 TEST(Moe, the_router_is_not_rounded_to_bfloat16) {

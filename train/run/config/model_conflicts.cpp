@@ -159,12 +159,14 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
   const MoeConfig defaults;
   if (moe.num_experts == 0) {
     const std::pair<bool, const char*> without_experts[] = {
+        {moe.num_experts_per_tok != defaults.num_experts_per_tok, "num_experts_per_tok"},
         {moe.num_shared_experts > 0, "num_shared_experts"},
         {moe.moe_intermediate_size > 0, "moe_intermediate_size"},
         {moe.router_aux_loss_coef > 0, "router_aux_loss_coef"},
         {moe.router_z_loss_coef > 0, "router_z_loss_coef"},
         {moe.router_bias_update_rate > 0, "router_bias_update_rate"},
-        {moe.scoring_func != defaults.scoring_func, "scoring_func"}};
+        {moe.scoring_func != defaults.scoring_func, "scoring_func"},
+        {moe.norm_topk_prob != defaults.norm_topk_prob, "norm_topk_prob"}};
     for (const auto& [given, key] : without_experts)
       conflicts.add_if(given, {std::string("moe.") + key},
                        "there are no experts; write model.moe.num_experts: 8, or leave it out");

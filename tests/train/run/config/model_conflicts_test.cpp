@@ -105,13 +105,15 @@ TEST(MoeConflicts, say_what_to_write) {
   EXPECT_THAT(moe_messages({.num_shared_experts = 1}),
               ElementsAre("model.moe.num_shared_experts: there are no experts; write "
                           "model.moe.num_experts: 8, or leave it out"));
-  EXPECT_EQ(moe_messages({.moe_intermediate_size = 4,
+  EXPECT_EQ(moe_messages({.num_experts_per_tok = 1,
+                          .moe_intermediate_size = 4,
                           .scoring_func = RouterScore::sigmoid,
+                          .norm_topk_prob = false,
                           .router_aux_loss_coef = 1,
                           .router_z_loss_coef = 1,
                           .router_bias_update_rate = 1})
                 .size(),
-            5u);
+            7u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fields, EveryKind, testing::ValuesIn(attention_kinds()),

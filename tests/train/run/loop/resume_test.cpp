@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/run/inference/model.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
@@ -80,6 +81,23 @@ TEST_F(Resume, after_a_kill_gives_the_bits_of_an_uninterrupted_run) {
   interrupt_and_resume(SIGKILL, -SIGKILL);
   EXPECT_EQ(status.state, RunState::killed);
   EXPECT_GE(status.step, 25) << "as of the last line of metrics.jsonl";
+}
+
+TEST(ResumeOfExperts, restores_the_bias_that_balances_them) {
+  TinyProject project("diff_v2");
+  project.config.model.moe = test::every_part_of_moe();
+  project.config.train.checkpoint_interval = 4;
+  project.config.train.gradient_accumulation_steps = 2;
+  for (const char* run : {"whole", "cut"}) ASSERT_EQ(project.train(run), system::Exit::ok);
+  test::put(project / "cut/checkpoints/latest", "step-00000004.h5\n");
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
+  test::expect_the_same_run(project / "cut", project / "whole");
+  const NamedModel named = open_model(project / "whole");
+  for (const char* layer : {"0", "1"}) {
+    const Parameter* bias = named.model->parameters().find(
+        fmt::format("model.layers.{}.mlp.gate.e_score_correction_bias", layer));
+    EXPECT_THAT(bias->value.values(), testing::Contains(testing::Ne(real{0}))) << layer;
+  }
 }
 
 TEST_F(Resume, after_a_kill_before_the_first_checkpoint_starts_over) {

@@ -1,7 +1,7 @@
-# The target benchmarks, in float, which nothing else needs: bench_kernels (Google Benchmark),
-# bench_attention (fused kernels, interleaved), bench_decode (generation token by token), bench_prefill
-# (reading a prompt), bench_peers (interleaved steps of processes) and bench_serve (the difftape
-# process among those).
+# The target `benchmarks`, built in float and only on request: bench_kernels (Google Benchmark),
+# bench_attention (fused kernels, interleaved), bench_decode (generation token by token),
+# bench_prefill (reading a prompt), bench_peers (interleaved training steps of processes) and
+# bench_serve (the difftape process among them).
 find_package(benchmark REQUIRED)
 
 get_target_property(flags difftape_kernel_f32 COMPILE_OPTIONS)

@@ -1,5 +1,6 @@
-# Run at every build: writes the commit of the sources to a header, touching it only on change. An
-# archive (`git archive`) has no history; there git has written the commit to a file.
+# Runs at every build: writes the commit of the sources to a header, which is touched only on
+# change. An archive (`git archive`) has no history, so git writes the commit to
+# cmake/archived_commit.txt.
 set(commit unknown)
 if(EXISTS ${SOURCE_DIR}/.git)
   execute_process(COMMAND git -C ${SOURCE_DIR} describe --always --dirty --abbrev=12 --exclude=*

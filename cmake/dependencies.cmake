@@ -31,7 +31,7 @@ if(DIFFTAPE_LIBXSMM)
   endif()
 endif()
 
-# bfloat16 tiles on processors with AMX, which libxsmm 1.17 does not know.
+# oneDNN multiplies bfloat16 tiles on processors with AMX, which libxsmm 1.17 does not support.
 add_library(difftape_onednn INTERFACE)
 if(DIFFTAPE_ONEDNN)
   find_path(ONEDNN_INCLUDE dnnl.hpp)
@@ -49,7 +49,7 @@ if(DIFFTAPE_ONEDNN)
   endif()
 endif()
 
-# Several processes that train one model together; one source knows of it.
+# MPI lets several processes train one model together. Only core/distributed.cpp uses it.
 if(DIFFTAPE_MPI)
   pkg_check_modules(MPI QUIET ompi-c)
   if(MPI_FOUND)

@@ -1,5 +1,6 @@
-# The targets of tests/fuzz, a program each: with DIFFTAPE_FUZZ, which needs Clang, libFuzzer makes up
-# what they read; else they read the files of tests/fuzz/corpus/<target>, as ctest has them do.
+# The targets of tests/fuzz, one program each. With DIFFTAPE_FUZZ, which needs Clang, libFuzzer
+# generates their input. Otherwise they read the files of tests/fuzz/corpus/<target>, as ctest runs
+# them.
 option(DIFFTAPE_FUZZ "build the targets of tests/fuzz with libFuzzer" OFF)
 set(folder ${PROJECT_SOURCE_DIR}/tests/fuzz)
 set(replay)

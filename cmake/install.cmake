@@ -1,5 +1,5 @@
-# What `cmake --install` puts where, in two components: `program`, and `development`, the libraries
-# that find_package(difftape) finds.
+# The two components of `cmake --install`: `program`, and `development`, the libraries that
+# find_package(difftape) finds.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

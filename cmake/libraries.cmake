@@ -1,5 +1,6 @@
-# The libraries that programs of difftape's libraries are linked with: found when these are built,
-# and again by find_package(difftape), which without one of them finds no difftape.
+# External libraries that programs link together with difftape's libraries. They are found when
+# difftape is built, and again by find_package(difftape), which fails to find difftape if one is
+# missing.
 include(CMakeFindDependencyMacro)
 find_dependency(PkgConfig)
 find_dependency(OpenMP COMPONENTS CXX)

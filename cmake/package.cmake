@@ -1,9 +1,9 @@
 # The Debian package of the component `program`: cpack in the build folder writes it. The programs
-# print their completions, and help2man makes manual pages of their help where it is installed.
+# print their completions, and help2man, if installed, turns their help into manual pages.
 set(shell ${PROJECT_BINARY_DIR}/generated/shell)
 file(MAKE_DIRECTORY ${shell})
-# difftape_printed(FILE FOLDER PROGRAM COMMAND...): what the command prints about the program,
-# installed there; gzip compresses a FILE that ends in .gz.
+# difftape_printed(FILE FOLDER PROGRAM COMMAND...): installs the output of COMMAND, which runs
+# PROGRAM, as share/FOLDER/FILE; gzip compresses a FILE that ends in .gz.
 function(difftape_printed file folder program)
   set(compress)
   string(REGEX REPLACE "\\.gz$" "" plain ${file})
@@ -39,7 +39,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME difftape)
 set(CPACK_DEBIAN_PROGRAM_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-# The headers of Eigen are the text that is trained on without data.path.
+# Without data.path, difftape trains on the headers of Eigen.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS libeigen3-dev)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

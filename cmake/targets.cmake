@@ -1,7 +1,7 @@
-# The libraries and programs. The same sources are built in two precisions, real being float in f32
-# and double in f64: difftape_kernel_<precision> is core, autograd, layers and optim without the
-# checks of their gradients, which are difftape_gradcheck_<precision>; difftape_<precision> is what of
-# train its program needs.
+# The libraries and programs. The same sources are built in two precisions: real is float in f32 and
+# double in f64. difftape_kernel_<precision> is core, autograd, layers and optim without the
+# gradient checks, which are difftape_gradcheck_<precision>. difftape_<precision> has the sources of
+# train that its program needs.
 
 function(difftape_flags target)
   target_compile_options(${target} PRIVATE
@@ -25,12 +25,12 @@ function(difftape_flags target)
   endif()
 endfunction()
 
-# What is proven, in double, is proven with assertions.
+# The f64 build, which checks gradients, keeps assertions.
 set(difftape_assertions_f64 -UNDEBUG)
 
-# difftape_headers(NAME HEADER... LIBRARIES LIBRARY... [OPTIONS OPTION...]): headers compiled once a
-# precision for every target that calls difftape_use_headers(TARGET NAME PRECISION) and has the same
-# flags.
+# difftape_headers(NAME HEADER... LIBRARIES LIBRARY... [OPTIONS OPTION...]): compiles headers once
+# per precision for all targets that call difftape_use_headers(TARGET NAME PRECISION) and have the
+# same flags.
 function(difftape_headers name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;OPTIONS")
   foreach(precision f32 f64)
@@ -56,7 +56,7 @@ set(common_headers <algorithm> <cmath> <cstdint> <functional> <map> <memory> <op
   <string> <string_view> <vector> <fmt/format.h>)
 difftape_headers(difftape_headers_kernel ${common_headers} <Eigen/Core>
   LIBRARIES Eigen3::Eigen fmt::fmt)
-# Only the numbers are worth the time that optimising takes.
+# Only numeric code is worth the compile time of full optimization.
 set(little $<$<NOT:$<CONFIG:Debug>>:-O1>)
 set(difftape_less_optimised)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # which then reports the moves of std::string (bug 105651)
@@ -75,8 +75,8 @@ function(difftape_sources variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Compiles the sources of each folder as one: what they include is read once. Names that a file
-# keeps to itself are therefore one of their kind within a folder.
+# Compiles the sources of each folder as one unit, so headers are read once. Names that are local to
+# a file must therefore be unique within its folder.
 function(difftape_by_folder target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -86,7 +86,7 @@ function(difftape_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# What all libraries of a precision are compiled with.
+# The compile options of all libraries of a precision.
 function(difftape_precision library precision)
   difftape_flags(${library})
   target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
@@ -94,7 +94,7 @@ function(difftape_precision library precision)
   target_compile_features(${library} PUBLIC cxx_std_20)
   if(precision STREQUAL "f64")
     target_compile_definitions(${library} PUBLIC DIFFTAPE_F64=1)
-    # clang-tidy reads a source once; what f64 alone has it reads with the flags of a neighbor.
+    # clang-tidy reads each source once; sources of f64 alone get the flags of a neighbor.
     set_target_properties(${library} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
   endif()
   target_compile_options(${library} PUBLIC ${difftape_assertions_${precision}})
@@ -104,18 +104,18 @@ endfunction()
 function(difftape_library library precision)
   add_library(${library} STATIC ${ARGN})
   difftape_precision(${library} ${precision})
-  # <difftape/core/tensor.h> in programs, "core/tensor.h" in the headers themselves.
+  # Programs include <difftape/core/tensor.h>; the headers themselves include "core/tensor.h".
   target_include_directories(${library} INTERFACE
     $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/difftape>)
-  # Both sides of a header need the same: Eigen aligns memory by -march, and what is inlined may
-  # become the one copy of a function.
+  # Programs must compile the headers with the library's flags: Eigen aligns memory by -march, and
+  # the linker keeps one copy of an inline function, from either side.
   target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-ffp-contract=off>)
   if(DIFFTAPE_NATIVE)
     target_compile_options(${library} INTERFACE $<INSTALL_INTERFACE:-march=native>)
   endif()
 endfunction()
 
-# The kernel knows of no file, configuration or process.
+# The kernel does not depend on files, configurations or processes.
 add_custom_target(difftape_commit
   COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DBINARY_DIR=${PROJECT_BINARY_DIR}
     -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
@@ -142,8 +142,8 @@ foreach(precision f32 f64)
   difftape_use_headers(${gradcheck} difftape_headers_kernel ${precision})
 endforeach()
 
-# The public headers are those of the kernel without its insides, which none of them includes, and
-# the call of the program. `./dev docs` renders them.
+# The public headers: all headers of the kernel except its insides, which no public header includes,
+# and train/app/program.h. `./dev docs` renders them.
 file(GLOB_RECURSE public CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.h
   ${PROJECT_SOURCE_DIR}/autograd/*.h ${PROJECT_SOURCE_DIR}/layers/*.h ${PROJECT_SOURCE_DIR}/optim/*.h)
 set(insides core/bf16 core/digest core/few_rows core/pack core/simd core/simd_functions core/softcap
@@ -157,7 +157,7 @@ list(JOIN public " " headers)
 add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E env "HEADERS=${headers}" doxygen cmake/Doxyfile
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
 
-# Sources of train that compute: optimised as the kernel is.
+# Numeric sources of train, which are optimized like the kernel.
 set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/generate run/inference/validation
   run/loop/train_state study/compare/measures)
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
@@ -170,7 +170,7 @@ foreach(source IN LISTS numeric)  # a name that is no file would lose its flags 
 endforeach()
 
 # difftape_program(NAME PRECISION MAIN SOURCE...): the library difftape_<precision> of the sources,
-# those that compute as objects of their own, and the program.
+# with numeric ones as separate objects, and the program.
 function(difftape_program program precision main)
   set(library difftape_${precision})
   set(numbers difftape_numbers_${precision})
@@ -195,7 +195,7 @@ function(difftape_program program precision main)
   target_link_libraries(${program} PRIVATE ${library})
 endfunction()
 
-# The HTML page of the report and the libraries inlined into it are read by the assembler.
+# The assembler embeds the HTML page of the report and the libraries inlined into it.
 set(page ${PROJECT_SOURCE_DIR}/train/study/page)
 file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${page}/js/*.js)
 set_source_files_properties(train/study/page/frame.cpp PROPERTIES
@@ -211,7 +211,7 @@ difftape_sources(train_sources train)
 set(many_models ${train_sources})
 list(FILTER many_models EXCLUDE REGEX "/train/app/(gradcheck/|commands_f64\\.)")  # difftape-f64 proves
 difftape_program(difftape f32 train/app/main.cpp ${many_models})
-# In double: one model is trained, replayed and proven; many are compared by difftape alone.
+# difftape-f64 trains, replays and checks one model; only difftape compares many.
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX
   "/train/study/|/(study|report|runs|config|data)_command|/app/(plan|commands_f32)\\.")

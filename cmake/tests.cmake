@@ -1,10 +1,10 @@
-# One test program a precision. Kernels are tested in both, proofs in double, what a user touches in
-# float.
+# One test program per precision. Kernels are tested in both, gradients in double, and everything
+# that a user touches in float.
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 include(GoogleTest)
 
-# What tests cost is to compile them.
+# Most of the cost of tests is their compilation.
 set(least $<$<NOT:$<CONFIG:Debug>>:-Og> ${difftape_less_optimised})
 difftape_headers(difftape_headers_tests ${common_headers} <filesystem> <fstream> <sstream>
   <gtest/gtest.h> <gmock/gmock.h> <nlohmann/json.hpp>
@@ -26,8 +26,7 @@ function(add_difftape_tests name prefix precision library)
   difftape_use_headers(${target} difftape_headers_tests ${precision})
   difftape_by_folder(${target})
   target_compile_definitions(${target} PRIVATE DIFFTAPE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  # Those of several threads, which set how many, have the machine to themselves: threads wait long
-  # for one that has no core.
+  # Tests that set the number of threads run alone: threads wait long for one that has no core.
   set(after)
   if(arg_AFTER)
     set(after FIXTURES_REQUIRED ${arg_AFTER})
@@ -57,7 +56,8 @@ add_difftape_tests(f64 f64 f64 difftape_gradcheck_f64 ${sources})
 difftape_sources(sources tests/support tests/golden tests/train/app/gradcheck tests/train/stats)
 add_difftape_tests(proofs_f64 f64 f64 difftape_f64 ${sources})
 
-# What is the same on all processors, in a program of its own: ./dev portable builds it for several.
+# Results that are equal on all processors are tested by a separate program, which ./dev portable
+# builds for several processors.
 add_difftape_tests(portable_f32 f32 f32 difftape_f32 tests/portable/portable_test.cpp)
 add_difftape_tests(portable_f64 f64 f64 difftape_f64 tests/portable/portable_test.cpp)
 
@@ -68,7 +68,7 @@ add_difftape_tests(bench bench f32 difftape_f32 ${sources})
 target_compile_definitions(difftape_tests_bench PRIVATE DIFFTAPE_BENCH_FLAGS=""
   DIFFTAPE_PEERS_DIR="${PROJECT_SOURCE_DIR}/bench/peers")
 
-# The installed program, and the programs of examples/ built against what is installed.
+# The installed program, and the programs of examples/, built against the installed libraries.
 set(prefix ${PROJECT_BINARY_DIR}/installed)
 set(examples ${PROJECT_BINARY_DIR}/examples)
 add_test(NAME installed.cmake_install COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
@@ -79,7 +79,7 @@ add_test(NAME installed.find_package COMMAND ${CMAKE_CTEST_COMMAND}
 set_tests_properties(installed.cmake_install PROPERTIES FIXTURES_SETUP prefix)
 set_tests_properties(installed.find_package PROPERTIES FIXTURES_SETUP examples
   FIXTURES_REQUIRED prefix TIMEOUT ${timeout})
-# Without one of the libraries that it needs, difftape is not found, which is no error with QUIET.
+# If a library that it needs is missing, difftape is not found; with QUIET this is not an error.
 set(consumer ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR}/tests/examples/optional
   -DCMAKE_PREFIX_PATH=${prefix} -B ${PROJECT_BINARY_DIR}/optional -G ${CMAKE_GENERATOR} --fresh)
 add_test(NAME installed.is_found COMMAND ${consumer})
@@ -101,8 +101,8 @@ add_difftape_tests(installed installed f32 difftape_f32 ${sources} tests/train/a
 target_compile_definitions(difftape_tests_installed PRIVATE
   DIFFTAPE_TEST_PROGRAM="${prefix}/bin/difftape" DIFFTAPE_TEST_EXAMPLES="${examples}")
 
-# Runs that are killed, or whose calls fail, by a shim that is preloaded into the program. A
-# sanitizer has to be preloaded first itself.
+# Fault injection: a shim that is preloaded into the program kills runs or makes calls fail. A
+# sanitizer must be preloaded before the shim.
 if(NOT DIFFTAPE_SANITIZE)
   add_library(difftape_faults_shim MODULE ${PROJECT_SOURCE_DIR}/tests/faults/shim.cpp)
   difftape_flags(difftape_faults_shim)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes the corpora of the studies from Debian packages, which it downloads but does not install:
-# data/corpus/{english,c}/train.bin, val/<domain>.bin and data/corpus/DIGESTS. A stage that is done
-# is kept, and a file has its final name only when it is complete.
+# data/corpus/{english,c}/train.bin, val/<domain>.bin and data/corpus/DIGESTS. Finished stages are
+# kept, and a file gets its final name only when it is complete.
 #   corpus.sh DIFFTAPE [--accept-versions]
 # Exit codes: 64 usage; 65 another version, digest or content than the lock files say; 66 a package
-# that is not to be had; 74 a file that cannot be written.
+# that is not available; 74 a file that cannot be written.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -47,7 +47,7 @@ cd "$out"
 exec 9>stamps/running
 flock -n 9 || fail 74 "$out is being made by another ./dev corpus; wait until it has ended"
 
-# Whether stage NAME was done with the inputs that KEY stands for.
+# Succeeds if stage NAME was done with the inputs that KEY stands for.
 is_done() { [ "$(cat "stamps/$1" 2>/dev/null)" = "$2" ]; }
 set_done() { echo "$2" >"stamps/$1.new" && mv "stamps/$1.new" "stamps/$1"; }
 
@@ -55,8 +55,8 @@ set_done() { echo "$2" >"stamps/$1.new" && mv "stamps/$1.new" "stamps/$1"; }
 
 others=()  # packages of another version than the lock's, in words
 
-# Of PACKAGE, sets version and sha256 to what is to be used and deb to its file, and downloads it if
-# that is not there.
+# For PACKAGE, sets version and sha256 to the values to use and deb to its file, which is downloaded
+# if it is missing.
 download() {
   local package=$1 offered log=stamps/apt.log
   read -r _ version sha256 < <(grep "^$package " "$here/packages.lock") ||

@@ -1,8 +1,8 @@
 #pragma once
 // Processes that train one model together, and the only user of MPI: `mpirun -n 4 difftape train`.
-// They only move bytes and add nothing on the way, so that no result depends on how. Without
-// mpirun, and in a dry run (core/pool.h), all functions do nothing and MPI is never called. Main
-// thread only.
+// The functions only move bytes and never add, so no result depends on the algorithms of MPI.
+// Without mpirun, and in a dry run (core/pool.h), all functions do nothing and MPI is never called.
+// Main thread only.
 
 #include <algorithm>
 #include <cstddef>
@@ -37,7 +37,8 @@ void failed();
 /// Ends all processes immediately.
 [[noreturn]] void end_all(int code);
 
-/// Both return at once; the bytes must stay until wait(). Messages with one tag arrive in order.
+/// Both return at once; the bytes must stay valid until wait(). Messages with one tag arrive in
+/// order.
 void send(std::span<const std::byte> bytes, Index to, Index tag);
 void receive(std::span<std::byte> bytes, Index from, Index tag);
 /// Advances pending messages, which nothing else does while a process computes.

@@ -160,7 +160,7 @@ void multiply_task(const GemmCall& call, const Cut& cut, Index task, void* scrat
                  std::min(panel + cut.group, panels), scratch);
 }
 
-/// Returns true for a product of few rows, which it computes.
+/// Computes a product of few rows and returns true; returns false for others.
 bool run_few_rows(const GemmCall& call) {
   if (call.format != Format::plain || !are_few_rows(call.a, call.b)) return false;
   const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;

@@ -45,8 +45,8 @@ struct GemmProduct {
   Accumulate accumulate = Accumulate::no;
 };
 /// Computes products with distinct C on all threads, as one list of tasks and with the bits of
-/// gemm. The scratch memory depends on sums over the products only: how rows are divided among them
-/// leaves it alone.
+/// gemm. The size of the scratch memory depends on sums over the products only, not on how rows are
+/// divided among them.
 void gemm_group(std::span<const GemmProduct> products, Precision precision = Precision::full);
 
 /// Columns of one panel, the width of a tile of C.

@@ -17,7 +17,7 @@ template <>
 inline constexpr auto kNames<RouterScore> = std::to_array<Named<RouterScore>>(
     {{"softmax", RouterScore::softmax}, {"sigmoid", RouterScore::sigmoid}});
 
-/// The convention of a router.
+/// The settings of a router.
 struct RouterRule {
   RouterScore score = RouterScore::softmax;
   Index top_k = 1;
@@ -37,12 +37,12 @@ struct Routing {
 };
 
 /// Chooses the k experts with the highest score + bias of each row of scores (N, E); the lower
-/// index wins a tie. `bias` (E) is empty or decides the choice alone. In a dry run the last expert
-/// gets all rows.
+/// index wins a tie. `bias` (E) may be empty; it affects the choice only. In a dry run the last
+/// expert gets all rows.
 Routing choose_experts(const Tensor& scores, std::span<const real> bias, Index top_k);
 
-/// Calls f(token, its k elements of `choices`) in parallel, with `choices` one of the (N, k) lists
-/// and work in proportion to `width` per choice.
+/// Calls f(token, its k elements of `choices`) in parallel. `choices` is one of the (N, k) lists,
+/// and the work per choice is in proportion to `width`.
 template <class F>
 void for_each_token(const Routing& routing, const std::vector<std::int32_t>& choices, Index width,
                     F&& f) {

@@ -24,7 +24,7 @@ struct KeyGradients {
 };
 
 /// Marks the first use of each of the `heads`, in the order of the groups. If some head is never
-/// used, zeroes a gradient that is to be overwritten instead and marks no first use.
+/// used, marks no first use and zeroes a gradient that is to be overwritten.
 Firsts first_uses(const HeadMapping& mapping, std::array<Index, 2> OutputHead::*heads,
                   Tensor& gradient, Accumulate accumulate) {
   Firsts first(mapping.outputs.size());

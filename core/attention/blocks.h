@@ -92,8 +92,8 @@ struct Block {
 };
 Block make_block(const AttentionInputs& in, const Dims& dims, const Selections& selections, Index b,
                  Index head, Index begin, Index rows);
-/// Calls f(block) for the blocks of one task of a head: kBlockRows queries if they read all keys,
-/// so that sums are in the order of dense attention, else blocks of queries that share a choice.
+/// Calls f(block) for the blocks of one task of a head. A block has kBlockRows queries if they read
+/// all keys, so that sums are in the order of dense attention; else its queries share a choice.
 template <class F>
 void for_each_block(const AttentionInputs& in, const Dims& dims, const Selections& selections,
                     Index b, Index head, Index task, F&& f) {

@@ -27,7 +27,7 @@ class PooledKeys {
     }
   }
 
-  /// Adds q . mean to the scores of the blocks from key `first` on, which hides the keys before it.
+  /// Adds q . mean to the scores of the blocks from key `first` on. Keys before it are hidden.
   void add_scores(std::span<const double> q, Index first, std::span<double> scores) const {
     if (scores.empty()) return;
     const Index oldest = first / size_, hidden = first % size_;
@@ -72,7 +72,7 @@ Pools pools_of(const AttentionInputs& in, std::span<const Index> group, Index bl
   return pools;
 }
 
-/// A query of in.q that chooses, the first one of a block.
+/// The query of in.q that chooses for its block, the first one in it.
 struct Chooser {
   Index b, token;
   Index block, first;  ///< its block; the first key that it sees

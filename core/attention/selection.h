@@ -2,11 +2,11 @@
 // Block-sparse attention: queries read chosen blocks of keys (BlockSparsity in visibility.h).
 //
 // A sequence is cut into blocks of S tokens. All queries of block i read their own block and the
-// n - 1 earlier blocks with the highest pooled scores. With q the first query of block i, block j
-// has the score q . mean(k) over its keys that q sees, after norm and RoPE, before scale and cap.
-// It is the mean of q . k over the block (MoBA, Lu et al. 2025). Scores are added up over the query
-// heads of a group (HeadMapping::groups), which read the same blocks (NSA, Yuan et al. 2025): all
-// of them, or first and second maps separately. Of equal scores the later block wins.
+// n - 1 earlier blocks with the highest pooled scores. Let q be the first query of block i. The
+// score of block j is q . mean(k) over the keys of block j that q sees, with norm and RoPE, without
+// scale and cap. It is the mean of q . k over the block (MoBA, Lu et al. 2025). The query heads of
+// a group (HeadMapping::groups) read the same blocks (NSA, Yuan et al. 2025). Scores are summed
+// over all of its heads, or over first and second maps separately. On a tie the later block wins.
 //
 // The first query decides because a choice must not depend on later tokens. A choice is piecewise
 // constant in q and k, so no gradient flows through it.
@@ -35,7 +35,7 @@ class KeySelection {
   const KeyRuns& before(Index t) const { return runs_[t / block_size_]; }
   /// Returns true if the queries in the block of t read all keys that they see.
   bool reads_all(Index t) const { return all_[t / block_size_]; }
-  /// Returns true if query t reads key s <= t in a map. A key that it does not see may count.
+  /// Returns true if query t reads key s <= t in a map. Ignores visibility.
   bool reads(Index map, Index t, Index s) const;
 
  private:
@@ -45,10 +45,10 @@ class KeySelection {
 };
 
 /// Keeps the choice of the last block of queries in the cache, for the tokens that follow. Call it
-/// after attention_forward of `in`, whose tokens are the only ones in the cache.
+/// after attention_forward of `in`, whose tokens must be the only ones in the cache.
 void keep_selection(const AttentionInputs& in, KvCache& cache);
 
-/// Chooses the blocks that the queries from token `token` of in.q on read, which is the first one
+/// Chooses the blocks that the queries of in.q read from token `token` on. This token is the first
 /// of its block and at `position` in the cache.
 KeyRuns select_cached(const AttentionInputs& in, const KvCache& cache, Index b,
                       std::span<const Index> group, Index token, Index position);

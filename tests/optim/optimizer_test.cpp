@@ -83,6 +83,19 @@ TEST(Optimizer, decays_projections_and_the_output_only_and_embeddings_on_request
   }
 }
 
+TEST(Optimizer, leaves_state_without_a_gradient_alone_whatever_the_rule) {
+  for (const auto& [kind, value] : kNames<OptimizerKind>) {
+    Single state(0.3, Role::state, {2});
+    const Tensor before = state.p.value.clone();
+    Optimizer optimizer(state.set, {.name = value, .weight_decay = 0.5});
+    for (int step = 0; step < 3; ++step) {
+      set_gradient(state.p, {0, 0});
+      optimizer.step(0.1);
+    }
+    EXPECT_TRUE(test::same(state.p.value, before)) << kind;
+  }
+}
+
 TEST(Optimizer, independent_weight_decay_follows_the_schedule_and_not_the_peak) {
   for (const auto& [kind, value] : kNames<OptimizerKind>) {
     for (const double peak : {0.1, 0.001}) {

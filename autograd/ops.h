@@ -92,9 +92,9 @@ struct Routed {
 Routed route(const Var& logits, const RouterRule& rule, std::span<const real> bias = {});
 /// Weights of the losses of a router.
 struct RouterLosses {
-  /// E sum(f P): f is the number of choices of an expert per token, P its mean score, for sigmoid
-  /// after division by the sum of the token (Fedus et al. 2021, Switch; Jiang et al. 2024,
-  /// Mixtral).
+  /// E sum(f P), with f the number of choices of an expert per token and P its mean score. Sigmoid
+  /// scores of a token are first divided by their sum (Fedus et al. 2021, Switch; Jiang et al.
+  /// 2024, Mixtral).
   double load_balancing = 0;
   /// Mean of log(sum exp(logits))^2 (Zoph et al. 2022, ST-MoE).
   double z_loss = 0;

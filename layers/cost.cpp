@@ -17,7 +17,7 @@ void add(ModelCost::Counts& counts, std::string_view name, Index count) {
 }
 
 /// Returns twice the mean number of keys that a query reads: half the square, minus keys before a
-/// window, or half the square of its block and `others` earlier blocks as far as there are.
+/// window; or half the square of its block plus up to `others` earlier blocks.
 double twice_read(const AttentionFields& fields, Index seq, Index others) {
   const Index window = fields.sliding_window, size = fields.block_size;
   const auto keys = static_cast<double>(window > 0 ? std::min(window, seq) : seq);

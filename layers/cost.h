@@ -21,7 +21,7 @@ struct ModelCost {
   Index active_parameters = 0;
   /// Floating-point operations of forward and backward per token at sequence length `seq`. A
   /// multiply-add counts 2, causal attention half the square, backward twice forward. Block-sparse
-  /// attention counts the keys read, at most so many if maps choose separately. Lookups, norms,
+  /// attention counts the keys read, or an upper bound if maps choose separately. Lookups, norms,
   /// choices of blocks and element-wise work are not counted.
   double train_flops_per_token = 0;
   double attention_flops_per_token = 0;  ///< part of flops_per_token that grows with seq

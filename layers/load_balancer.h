@@ -14,7 +14,7 @@ namespace difftape {
 /// integers, so neither threads nor processes change the result.
 class LoadBalancer : public Observer {
  public:
-  /// Shows all that it observes to `next` too, if given.
+  /// Passes everything that it observes on to `next`, if given.
   explicit LoadBalancer(double rate, Observer* next = nullptr) : rate_(rate), next_(next) {}
 
   void attention(Index layer, const AttentionView& view) override {
@@ -29,11 +29,11 @@ class LoadBalancer : public Observer {
   void end_pass();
 
   void reset() { loads_.clear(); }
-  /// Adds the loads of all processes, which all must call it.
+  /// Adds up the loads of all processes. Every process must call it.
   void join_processes();
   /// Returns the loads of the step, layer by layer, each (E).
   const std::vector<Index>& loads() const { return loads_; }
-  /// Moves the biases of the parameters, in order of layers.
+  /// Moves the biases among `parameters`, which are in the order of layers.
   void update(ParameterSet& parameters) const;
 
  private:

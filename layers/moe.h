@@ -7,19 +7,19 @@
 
 namespace difftape {
 
-/// The part of a model (ModelPart) of which a token uses k / E of the parameters.
+/// The part of a model (ModelPart) with the experts. A token uses k / E of its parameters.
 inline constexpr std::string_view kExperts = "experts";
 
-/// A mixture of SwiGLU experts in place of an MLP: each token is computed by its k of E experts,
-/// and by the shared experts. The router computes in full precision.
+/// A mixture of SwiGLU experts in place of an MLP: k of the E experts compute each token, and so do
+/// all shared experts. The router computes in full precision.
 class Moe {
  public:
   /// Declares `<module>.gate.weight` (E, C), the router; `<module>.experts.<e>` and
-  /// `<module>.shared_experts` with the weights of an MLP; and `<module>.gate.
-  /// e_score_correction_bias` (E), zeros, if router_bias_update_rate is not 0.
+  /// `<module>.shared_experts` with the weights of an MLP; and, if router_bias_update_rate is not
+  /// 0, `<module>.gate.e_score_correction_bias` (E), zeros.
   Moe(const Module& module, const ModelConfig& config);
-  /// Returns residual + moe(x), both (B, T, C), and shows the routing to the observer. Stores the
-  /// loss of the router in `router_loss`, if both exist.
+  /// Returns residual + moe(x), both (B, T, C), and shows the routing to the observer. If the
+  /// router has a loss and `router_loss` is not null, stores it there.
   Var operator()(const Var& x, const Var& residual, const Pass& pass, Var* router_loss) const;
 
  private:

@@ -33,8 +33,8 @@ class Optimizer {
 
   /// Uses the rule of config.name, or AdamW for parameters it does not take. Weight decay applies
   /// to projections and the output, to embeddings if `decay_embeddings`, never to norm weights,
-  /// lambda vectors and sinks. `parameters` are initialized and outlive this. Processes share the
-  /// parameters.
+  /// lambda vectors and sinks. `parameters` must be initialized and outlive the optimizer.
+  /// Processes share the parameters.
   Optimizer(ParameterSet& parameters, const OptimConfig& config);
 
   /// Updates each parameter p by its rule (optim/rules) with grad_scale * gradient. Weight decay

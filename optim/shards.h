@@ -28,7 +28,7 @@ class Shards {
 
   /// Sends the owners' values to all processes.
   void publish_values(ParameterSet& parameters) const;
-  /// All-reduces numbers that owners know and that are 0 elsewhere.
+  /// All-reduces numbers that may be nonzero on their owner only.
   template <class T>
   void share(std::vector<T>& numbers) const {
     if (several()) distributed::combine(numbers);

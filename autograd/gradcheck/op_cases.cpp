@@ -140,7 +140,7 @@ OpCase route_case(const char* variant, const RouterRule& rule, const std::vector
                 [rule, bias](auto ops, Vars v) { return ops.route(v[0], rule, bias); });
 }
 
-/// Returns experts for tokens, which differ in their loads.
+/// Returns a choice of experts whose loads differ.
 Routing some_routing(Index tokens, Index experts, Index top_k) {
   Tensor scores = Tensor::empty({tokens, experts});
   fill_normal(scores, RandomStream(1, "routing"), 1);

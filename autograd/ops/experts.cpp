@@ -1,7 +1,7 @@
 // SwiGLU experts (Shazeer 2020) of a mixture, on rows r sorted by expert. With i(r) the token and
 // w_r the weight of a row, g = x_i Wg^T, u = x_i Wu^T, s = 1 / (1 + exp(-g)) and h = g s u,
-//   forward   y_i = sum over the rows of i of (w_r h_r) Wd^T      plus the residual, if there is
-//   one backward  t = dy_i Wd
+//   forward   y_i = sum over the rows of i of (w_r h_r) Wd^T, plus the residual if defined
+//   backward  t = dy_i Wd
 //             dw_r += sum(t h)
 //             dg = w t u s (1 + g (1 - s)),  du = w t g s
 //             dWd += dy^T (w h),  dWg += dg^T x,  dWu += du^T x   over the rows of the expert
@@ -50,7 +50,7 @@ Tensor gathered(const Tensor& x, const Routing& routing) {
   return out;
 }
 
-/// out_i = start_i + the rows of token i, in order of choice; a null start is 0, and may be out.
+/// out_i = start_i + the rows of token i, in order of choice; `start` may be `out`, null means 0.
 void sum_rows(const Tensor& rows_in, const Routing& routing, const real* start, Tensor& out) {
   const Index width = rows_in.shape().last();
   for_each_token(routing, routing.rows, width, [&](Index i, std::span<const std::int32_t> rows) {

@@ -12,7 +12,7 @@
 //     backward  dz += dy (balancing E / N q (f - m) (1 - s) + z_loss 2 l / N softmax(z))
 //               without the factor 1 - s for softmax; computed during forward
 //     saves     the gradient (N, E)
-//     fails     the routing is of other sizes
+//     fails     the sizes of the routing do not fit the logits
 // The choice is piecewise constant, and so is f: neither has a gradient.
 #include <cmath>
 

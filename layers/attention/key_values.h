@@ -1,9 +1,9 @@
 #pragma once
-// Keys and values: of one attention layer, or shared by the layers of a cross-decoder.
+// Keys and values of one attention layer, or of a cross-decoder, whose layers share them.
 //
 // YOCO (Sun et al. 2024, "You Only Cache Once", equations 2 to 4): the first layers, with a sliding
-// window, are a self-decoder. Its output, normalized, is projected once to keys and values, which
-// the other layers, the cross-decoder, read in causal attention of any kind.
+// window, are a self-decoder. Its output is normalized and projected once to keys and values. The
+// other layers, the cross-decoder, read these in causal attention of any kind.
 
 #include <memory>
 #include <optional>
@@ -61,7 +61,7 @@ class SharedKeyValues {
   /// below `model.shared_kv`.
   SharedKeyValues(ParameterSet& parameters, const ModelConfig& config,
                   std::shared_ptr<const RopeTable> rope);
-  /// Takes the output (B, T, C) of the self-decoder.
+  /// Normalizes the output (B, T, C) of the self-decoder and maps it like KeyValueProjection.
   KeyValues operator()(const Var& x, KvCache* cache) const;
 
  private:

@@ -91,7 +91,7 @@ struct AttentionConfig {
 AttentionFields fields_of(const AttentionConfig& config);
 
 /// Returns the kind alone with the settings that no kind decides: qk_norm, soft cap, QK-clip,
-/// sliding window and blocks. With one map no map chooses blocks separately.
+/// sliding window and blocks. With one map, maps cannot choose blocks separately.
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config);
 
 }  // namespace difftape

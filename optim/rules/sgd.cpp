@@ -1,4 +1,4 @@
-// Stochastic gradient descent with momentum (heavy ball), as PyTorch's torch.optim.SGD has it.
+// Stochastic gradient descent with momentum (heavy ball), as PyTorch's torch.optim.SGD defines it.
 //   m  = momentum m + g
 //   p -= lr m
 //   keeps   m, as "momentum"

@@ -51,7 +51,7 @@ const std::vector<TorchCandidate>& torch_candidates() {
   return candidates;
 }
 
-/// The attention of the script: a kind that it has, if the fields set beside it say the same.
+/// Returns the attention if it is a kind of the script without changed fields, else the default.
 AttentionConfig torch_attention(const AttentionConfig& attention) {
   constexpr std::array kKinds{"softmax", "diff_v1", "diff_v2"};  // KINDS of torch_gpt.py
   if (std::ranges::find(kKinds, attention.kind.name()) == kKinds.end()) return {};
@@ -150,7 +150,7 @@ Command torch_training(const run::Config& config, const Selection& selection) {
   return torch_model(config, selection, "torch_gpt.py");
 }
 
-/// Adds the wanted candidates of PyTorch, or one line that says why there are none.
+/// Adds the wanted candidates of PyTorch, or one line with the reason why there are none.
 void add_torch(Entries& entries, const Selection& selection, const Command& command, double flops,
                const std::string& unsupported) {
   std::vector<std::string> wanted;

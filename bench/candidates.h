@@ -26,7 +26,7 @@ struct Entries {
   std::vector<std::string> left_out;  ///< "name: why"
 };
 
-/// A configuration to train, as files and overrides have it.
+/// A configuration to train, as a file and overrides.
 struct Training {
   std::string config;
   std::vector<std::string> overrides;

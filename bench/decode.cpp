@@ -29,7 +29,7 @@ struct Arguments {
   Index capacity() const { return *std::ranges::max_element(contexts) + (rounds + 1) * tokens; }
 };
 
-/// A model in the middle of writing.
+/// A model in the middle of generation.
 struct Writer {
   std::string name;
   std::unique_ptr<LanguageModel> model;
@@ -42,7 +42,7 @@ struct Writer {
     Tape tape(Tape::Mode::inference);
     model->next_logits(tape, {ids, cache.batch(), count}, cache);
   }
-  /// Tokens a second of all sequences together.
+  /// Returns the tokens per second of all sequences together.
   double write(int count) {
     const double seconds = seconds_of([&] {
       for (int i = 0; i < count; ++i) read(1);

@@ -77,7 +77,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Why a candidate is left out.
+/// The reason why a candidate is left out.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

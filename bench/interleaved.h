@@ -27,7 +27,7 @@ class Process {
   void write_line(const std::string& line);
   /// The next line without its newline; nothing once the process has closed its output.
   std::optional<std::string> read_line();
-  /// Closes both pipes, waits for the end and says how it was: "exit code 78: <last line of its
+  /// Closes both pipes, waits for the end and returns its cause: "exit code 78: <last line of its
   /// standard error>".
   std::string how_it_ended();
   /// Ends it at once.

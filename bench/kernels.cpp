@@ -1,4 +1,4 @@
-// Rates of the kernels that a training step is made of, as shares of the measured peak.
+// Rates of the kernels that a training step is made of, as fractions of the measured peak.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 

@@ -125,7 +125,7 @@ void benchmark_starts(const Arguments& arguments) {
   fmt::print("\n{}", start_table(result));
 }
 
-/// Options of all three commands.
+/// The options that all commands have.
 void add_common_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--candidates", arguments.selection.names, "what to measure")
       ->delimiter(',')

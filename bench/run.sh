@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# bench/run.sh BIN_DIR [SUITE...]: runs the named suites (default: all) and keeps what they print in
-# bench/results/SUITE.txt. DIFFTAPE_PEER_PYTHON names a Python that has PyTorch, DIFFTAPE_LLMC a
-# checkout of llm.c; without them those are left out. BENCH_ROUNDS sets the rounds of every benchmark.
+# bench/run.sh BIN_DIR [SUITE...]: runs the named suites (default: all) and writes their output to
+# bench/results/SUITE.txt. DIFFTAPE_PEER_PYTHON names a Python with PyTorch, DIFFTAPE_LLMC a
+# checkout of llm.c; without them these peers are left out. BENCH_ROUNDS sets the rounds of every
+# benchmark.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
@@ -9,7 +10,7 @@ shift
 suites=(step attention kernels decode prefill generate peers small bf16 long start)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
-# rounds N: the default of a benchmark, unless BENCH_ROUNDS says otherwise
+# rounds N: the default of a benchmark, unless BENCH_ROUNDS is set
 rounds() { echo --rounds "${BENCH_ROUNDS:-$1}"; }
 
 run() {

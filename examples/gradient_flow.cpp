@@ -1,7 +1,7 @@
 // Do gradients of differential attention have the size of softmax's (Ye et al. 2024, appendix G)?
 // Trains softmax, V1 and V2 on the same bytes of a file and prints the L2 norms of their gradients
-// before clipping, by layer and group of parameters. A ratio of norms is not one of single weights:
-// V2's q_proj has twice as many, which alone makes sqrt 2.
+// before clipping, by layer and group of parameters. A ratio of norms is not a ratio per weight:
+// V2's q_proj has twice as many weights, which alone gives a factor of sqrt 2.
 //   gradient_flow FILE [STEPS [SEED]]     norms before the first and after STEPS (100) updates
 #include <array>
 #include <cmath>
@@ -30,7 +30,7 @@ using Flow = std::array<Norms, 2>;  // before the first update and after the las
 
 using Tokens = std::vector<std::int32_t>;
 
-/// Batch `step` of a seed, the same for every kind: windows of the text at random places.
+/// Batch `step` of a seed, the same for every kind: windows of the text at random positions.
 std::pair<Tokens, Tokens> draw_batch(const std::string& text, Index seed, Index step) {
   const RandomStream random(seed, "windows");
   std::pair<Tokens, Tokens> batch;
@@ -44,7 +44,7 @@ std::pair<Tokens, Tokens> draw_batch(const std::string& text, Index seed, Index 
   return batch;
 }
 
-/// Norms of the groups that attention has one by one, and of the other components as a whole.
+/// Returns one norm per group of attention parameters, and one per other component.
 Norms norms_of(const ParameterSet& parameters, const GradNorms& norms) {
   Norms squares;
   for (const Parameter& parameter : parameters) {
@@ -82,7 +82,8 @@ Flow train(const std::string& kind, const std::string& text, Index steps, Index 
   return flow;
 }
 
-/// A norm, a ratio to softmax's, or the norm itself where softmax has no such parameters.
+/// Prints a norm as a ratio to softmax's; as it is for softmax, or if softmax has no such
+/// parameters.
 void print_cell(const Norms& kind, const Norms* softmax, const Group& group) {
   const auto norm = kind.find(group);
   if (norm == kind.end()) return void(std::printf("%14s", "-"));

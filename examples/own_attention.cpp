@@ -1,6 +1,6 @@
-// An attention kind of one's own: the cosine of queries and keys, times a temperature that each
-// head learns (scaled cosine attention, Liu et al. 2022, Swin Transformer V2, equation 2). This is
-// all of the program: it has every command of difftape, for every kind.
+// A custom attention kind: the cosine of queries and keys, times a temperature that each head
+// learns (scaled cosine attention, Liu et al. 2022, Swin Transformer V2, equation 2). This is the
+// whole program: it has every command of difftape, for every kind.
 #include <difftape/core/attention/visibility.h>
 #include <difftape/layers/attention/context.h>
 #include <difftape/layers/attention/kinds.h>
@@ -36,7 +36,7 @@ Var cosine_context(const AttentionOperands& in, const Var& temperature) {
   return reshape(transpose(mixed, 1, 2), {B, T, H, D});
 }
 
-/// The rule of one layer, which owns one temperature a query head.
+/// The rule of one layer, which owns one temperature per query head.
 ContextRule cosine(const AttentionArgs& layer) {
   Parameter& log_temperature = layer.module.declare("log_temperature", {layer.config.num_heads},
                                                     Role::other, Init::constant(2));

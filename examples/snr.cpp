@@ -9,8 +9,8 @@
 // with n_j, m_j independent standard normal numbers and c the correlation of the maps' noise. The
 // signal-to-noise ratio (SNR) is |weight of the needle| / mean |weight elsewhere| of first - lambda
 // second; lambda 0 is softmax. SNRs are averaged as logarithms: where two maps nearly cancel, the
-// arithmetic mean does not settle. The best of 21 lambdas is chosen for each row with the trials it
-// is reported for: a model could not choose so well.
+// arithmetic mean does not settle. For each row, the best of 21 lambdas is chosen on the reported
+// trials: a model could not choose so well.
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>

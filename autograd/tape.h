@@ -80,7 +80,7 @@ class Tape {
 
   using Pullback = std::function<void(const Tensor& dy)>;
   /// Records the result of an op. The pullback receives the gradient of `value` and adds to those
-  /// of the inputs; it is dropped if no input needs one. In a profile the op began when the
+  /// of the inputs; it is dropped if no input needs one. In a profile, the op begins when the
   /// previous event ended, because ops compute before they record.
   Var record(const char* op, Tensor value, const std::vector<Var>& inputs, Pullback pullback);
 

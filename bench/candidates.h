@@ -12,7 +12,7 @@ namespace difftape::bench {
 /// The names that choose candidates, difftape in single precision first.
 std::vector<std::string> candidate_names();
 
-/// The locations of the candidates, and those that run.
+/// The locations of the candidates, and the names of those to run.
 struct Selection {
   std::vector<std::string> names = candidate_names();
   std::filesystem::path programs;  ///< the directory of bench_serve and difftape

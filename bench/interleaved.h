@@ -1,6 +1,6 @@
 #pragma once
-// Processes that take training steps in rounds, A B C A B C, so that background load affects all
-// of them alike. bench/README.md has the line protocol.
+// Runs processes that take training steps in turns, A B C A B C, so that background load affects
+// all of them alike. bench/README.md has the line protocol.
 
 #include <filesystem>
 #include <optional>

@@ -89,7 +89,7 @@ struct Cut {
 
 constexpr Index kEnoughTasks = 12;
 
-/// Prefers large blocks, which read rows of A for many panels, while there are enough tasks.
+/// Prefers large blocks, which reuse rows of A for many panels, as long as there are enough tasks.
 Cut cut_of(const GemmCall& call, Index enough = kEnoughTasks) {
   Cut cut;
   if (cut.tasks(call) < enough) cut.rows = 64;

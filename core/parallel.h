@@ -32,7 +32,7 @@ class SerialScope {
 };
 
 /// Treats subnormals as 0, in arithmetic of this thread and of all parallel calls, while it lives
-/// and is on. Processors that are slow at subnormals, which a run meets at large learning rates,
+/// and is on. Subnormals occur in runs at large learning rates; processors that are slow at them
 /// are then up to twice as fast. Only x86 supports it.
 class FlushSubnormals {
  public:

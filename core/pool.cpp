@@ -47,7 +47,7 @@ void unreserve(void* block, std::size_t bytes) {
   }
 }
 
-/// A way to take a block, null if none is left, and to give it back.
+/// The functions that take a block, null if none is left, and give it back.
 struct Source {
   void* (*take)(std::size_t bytes);
   void (*give_back)(void* block, std::size_t bytes);

@@ -4,7 +4,8 @@
 namespace difftape {
 
 /// Products are summed as `real` in any case. bfloat16 (Micikevicius et al. 2018) is multiplied by
-/// special units of the processor or, emulated, as `real`, with the same rounding on every machine.
+/// special units of the processor. Emulated, it is multiplied as `real`, with the same rounding on
+/// every machine.
 enum class Precision {
   full,  ///< nothing is rounded
   bf16,

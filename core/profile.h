@@ -52,8 +52,8 @@ class Recorder {
   /// Opens an event and returns the argument of `close`. Events close in reverse order.
   std::size_t open(Category category, const char* name, std::string_view scope);
   void close(std::size_t event);
-  /// Adds an event that ends now and began when the last event began or ended: for code that
-  /// computes first and reports after.
+  /// Adds an event that ends now and began when the last event began or ended. It serves code that
+  /// computes first and reports afterwards.
   void since_last(Category category, const char* name, std::string_view scope);
 
   /// Events by start time, an outer one before those it contains. Overlapping events are nested.

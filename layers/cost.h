@@ -27,8 +27,8 @@ struct ModelCost {
   double attention_flops_per_token = 0;  ///< part of flops_per_token that grows with seq
   /// Part of flops_per_token for projections of attention.
   double attention_projection_flops_per_token = 0;
-  /// Floating-point operations that read a prompt of `seq` tokens and return the logits after it;
-  /// a cross-decoder and the head compute the last token only.
+  /// Floating-point operations that read a prompt of `seq` tokens and return the logits after it; a
+  /// cross-decoder and the output head process the last token only.
   double prefill_flops = 0;
   /// Elements of keys and values cached per token.
   Index kv_cache_per_token = 0;

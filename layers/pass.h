@@ -19,7 +19,7 @@ struct KeyValues {
 struct ModelKvCache {
   std::vector<KvCache> layers;
 
-  /// Returns the last one for layers of a cross-decoder.
+  /// Returns the cache of a layer; all layers of a cross-decoder have the last one.
   KvCache& of_layer(Index layer) { return layers[std::min(layer, std::ssize(layers) - 1)]; }
   Index batch() const { return layers.front().batch(); }
   Index length() const { return layers.front().length(); }  ///< tokens per sequence

@@ -14,7 +14,8 @@ class Shards {
  public:
   /// One process owns all.
   Shards() = default;
-  /// Assigns by size alone: the largest parameter first, each to the process with the least.
+  /// Assigns by size alone: the largest parameter first, each to the process with the fewest
+  /// elements so far.
   Shards(const ParameterSet& parameters, Index processes);
 
   Index owner(size_t parameter) const { return owners_.empty() ? 0 : owners_[parameter]; }

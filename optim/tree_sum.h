@@ -21,8 +21,8 @@ class TreeSum {
  public:
   explicit TreeSum(Index leaves) : levels_(tree_levels(leaves)), sums_(levels_.size()) {}
 
-  /// Adds leaf `number`, in order from 0, from x. After the last leaf x holds the sum; before, its
-  /// contents are unspecified. Reuses one tensor per level for the next sum.
+  /// Adds leaf `number`, whose value is x; leaves come in order from 0. After the last leaf x holds
+  /// the sum; before, its contents are unspecified. Reuses one tensor per level for the next sum.
   void add(Index number, Tensor& x);
   /// Returns the number of tensors it keeps.
   Index kept() const { return std::ssize(sums_); }

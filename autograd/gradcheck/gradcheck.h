@@ -28,8 +28,9 @@ Tensor numeric_gradient(const Differentiable& function, size_t variable, const T
 struct GradientComparison {
   double top;    ///< largest |numeric|
   double error;  ///< largest |analytic - numeric|; if relative, over `top`
-  /// Largest difference between numeric gradients of neighboring steps, for the best pair, in the
-  /// unit of `error`: the resolution of finite differences here. 0 if one step was enough.
+  /// The resolution of finite differences here, in the unit of `error`: the largest difference
+  /// between numeric gradients of two neighboring steps, for the best pair. 0 if one step was
+  /// enough.
   double spread = 0;
 };
 /// Uses the first step whose error is below `enough`, else the step with the smallest error. No

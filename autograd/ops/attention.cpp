@@ -70,7 +70,8 @@ void add_column_sums(const Tensor& x, Tensor& to) {
   }
 }
 
-/// Adds gradients per token to an operand with one element per token and head, per head, or in all.
+/// Adds gradients per token and head to an operand with one element per token and head, one per
+/// head, or one in all.
 void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operand) {
   if (operand.size() == each.size()) {
     gradient.add(each.reshaped(operand.shape()));

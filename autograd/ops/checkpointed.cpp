@@ -5,8 +5,8 @@
 //                                            parameters
 //   saves     the inputs
 //   fails     errors of body, in forward
-// The first of several results is recorded first. So its pullback runs last, and the others have
-// left their gradients for it.
+// The first of several results is recorded first, so its pullback runs last, after the other
+// results have received their gradients.
 #include <algorithm>
 
 #include "autograd/ops.h"

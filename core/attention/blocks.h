@@ -86,8 +86,8 @@ class Selections {
 /// score buffers have kBlockRows columns, one per query, and the keys of the runs as rows.
 struct Block {
   Index b, head, begin, rows;
-  /// The keys before `begin`. Dense attention has one run, from a multiple of kStepRows on, so that
-  /// products have few shapes.
+  /// The keys before `begin`. Dense attention has one run, which starts at a multiple of kStepRows,
+  /// so that products have few shapes.
   KeyRuns runs;
 };
 Block make_block(const AttentionInputs& in, const Dims& dims, const Selections& selections, Index b,

@@ -1,6 +1,6 @@
 // One task owns one sequence and one group of output heads that share keys or values. Chunks of
-// keys, then of values, stay in the L1 cache while every query head of the group reads them. A
-// differential head whose maps share their values reads these once, for A1 - lambda A2.
+// keys, then of values, stay in the L1 cache while every query head of the group reads them. If the
+// maps of a differential head share their values, it reads the values once, for A1 - lambda A2.
 #include "core/attention/decode.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct DecodeCall {
   const OutputHead& output(Index head) const { return in.mapping.outputs[head]; }
 };
 
-/// `selected` is the choice of its sequence and group, which the first query of a block renews.
+/// `selected` holds the chosen keys of its sequence and group; the first query of a block renews
+/// it.
 Query make_query(const DecodeCall& call, Index b, const std::vector<Index>& group, Index token,
                  KeyRuns* selected) {
   const Index position = call.cache.length() - call.tokens + token;

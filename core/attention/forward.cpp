@@ -1,8 +1,8 @@
 // For a block of queries, scratch holds the scores of both maps with all of its keys, one row per
 // key. Their exponentials are subtracted, multiplied with V once, and divided by the sums last.
 // Keys that no query of the block reads are skipped; other masked scores are -inf and become exact
-// zeros. A soft cap comes before the mask. A sink joins maximum and sum of its query and has no
-// key.
+// zeros. A soft cap comes before the mask. A sink takes part in the maximum and sum of its query,
+// but has no key.
 #include <algorithm>
 #include <limits>
 

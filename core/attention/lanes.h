@@ -1,9 +1,9 @@
 #pragma once
 // Softmax arithmetic of kSimdWidth neighboring queries, between the products. Scores have one row
 // per key, so that a vector register holds one key of these queries and no sum over keys runs
-// within a register. Arrays begin at a key and the first lane and have `keys` vectors, kBlockRows
-// elements apart. Sums and maxima continue from `so_far`. Scores are scaled; masked keys hold -inf
-// and get probability 0.
+// within a register. An array points to the first lane of its first key and has `keys` vectors,
+// kBlockRows elements apart. Sums and maxima continue from `so_far`. Scores are scaled; masked keys
+// hold -inf and get probability 0.
 
 #include "core/gemm.h"
 #include "core/simd.h"

@@ -90,8 +90,9 @@ struct AttentionConfig {
 /// Returns the fields of the kind, with the fields set in `config`.
 AttentionFields fields_of(const AttentionConfig& config);
 
-/// Returns the kind alone with the settings that no kind decides: qk_norm, soft cap, QK-clip,
-/// sliding window and blocks. With one map, maps cannot choose blocks separately.
+/// Returns a configuration of the kind alone, with the settings of `config` that no kind sets:
+/// qk_norm, soft cap, QK-clip, sliding window and blocks. With one map, maps cannot choose blocks
+/// separately.
 AttentionConfig plain_kind(AttentionKind kind, const AttentionConfig& config);
 
 }  // namespace difftape

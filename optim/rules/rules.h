@@ -47,7 +47,7 @@ class UpdateRule {
   /// Returns false for parameters that AdamW updates instead.
   virtual bool takes(const Parameter&) const { return true; }
 
-  /// The result of a pass over all elements of a parameter before they change.
+  /// The results of a pass over all elements of a parameter before they change.
   struct Prepared {
     double lr_scale = 1;  ///< factor on the learning rate, and on weight decay that follows it
     Tensor direction{};   ///< the shape of the parameter

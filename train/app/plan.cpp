@@ -126,8 +126,8 @@ void add_work(const run::Config& config, Rows& rows) {
       static_cast<double>(tokens_per_step(config)) * static_cast<double>(config.train.steps);
   const std::pair<const char*, double ModelCost::*> parts[] = {
       {"training MFLOP per token", &ModelCost::train_flops_per_token},
-      {"  of it attention scores and values", &ModelCost::attention_flops_per_token},
-      {"  of it attention projections", &ModelCost::attention_projection_flops_per_token}};
+      {"  of which attention scores and values", &ModelCost::attention_flops_per_token},
+      {"  of which attention projections", &ModelCost::attention_projection_flops_per_token}};
   for (const auto& [label, flops] : parts)
     rows.add(
         label, [&of = flops](const KindCost& c) { return c.cost.*of / kMega; }, 3);

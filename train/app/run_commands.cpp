@@ -48,7 +48,7 @@ void ask_to_continue(const TrainArguments& a, const run::Config& config,
   if (a.resume.empty()) return;
   request.resume = a.resume != kResumeAuto || run::has_run_to_resume(request.out);
   if (!request.resume)
-    request.note = fmt::format("starts before step 1 of {}, since there is no run to resume in {}",
+    request.note = fmt::format("starting at step 1 of {}, since there is no run to resume in {}",
                                config.train.steps, request.out.string());
 }
 

@@ -91,9 +91,9 @@ TEST(Plan, of_a_7b_model_reproduces_the_accounting_of_v1_and_v2) {
   // 6 times the weights, and 3 * 32 layers * 4096 keys * (maps * 128 + value width) per head.
   EXPECT_THAT(row(table, "training MFLOP per token"),
               ElementsAre("45883.589", "45883.589", "50740.593"));
-  EXPECT_THAT(row(table, "of it attention scores and values"),
+  EXPECT_THAT(row(table, "of which attention scores and values"),
               ElementsAre("3221.225", "3221.225", "4831.838"));
-  EXPECT_THAT(row(table, "of it attention projections"),
+  EXPECT_THAT(row(table, "of which attention projections"),
               ElementsAre("8053.064", "8053.064", "11299.455"));
 }
 
@@ -144,7 +144,7 @@ TEST(Plan, of_experts_counts_total_and_active_parameters_and_active_work) {
   EXPECT_THAT(row(table, "moe_intermediate_size"), ElementsAre("14,336", "14,336"));
   EXPECT_THAT(row(table, "d_ff"), ElementsAre("no row d_ff"));
   EXPECT_NEAR(numbers(table, "training MFLOP per token")[0] -
-                  numbers(table, "of it attention scores and values")[0],
+                  numbers(table, "of which attention scores and values")[0],
               6 * (12.879925248e3 - 65 * 4096e-6 - 32000 * 4096e-6), 0.01);
 }
 

@@ -246,7 +246,7 @@ std::string conclusion(const SpikeReplay& replay) {
 std::string to_text(const SpikeReplay& replay) {
   std::string text =
       fmt::format("{}, step {}: from {}", replay.dir.string(), replay.step, replay.origin);
-  text += fmt::format(", {} step{} bitwise repeated\n", replay.retrained,
+  text += fmt::format(", {} step{} repeated bit for bit\n", replay.retrained,
                       replay.retrained == 1 ? "" : "s");
   if (replay.mismatch) {
     const run::DifferentMetric& m = *replay.mismatch;

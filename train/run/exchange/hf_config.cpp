@@ -55,15 +55,15 @@ void check_experts(const ModelConfig& model, Reasons& reasons) {
   const MoeConfig& moe = model.moe;
   if (moe.num_experts == 0) return;
   reasons.unless(architecture_of(model) != nullptr,
-                 "model.attention.kind: Mixtral's attention is softmax, and no other model of "
-                 "these has experts");
+                 "model.attention.kind: Mixtral's attention is softmax, and no other "
+                 "supported architecture has experts");
   reasons.unless(moe.scoring_func == RouterScore::softmax,
                  "model.moe.scoring_func: Mixtral's is softmax");
   reasons.unless(moe.norm_topk_prob, "model.moe.norm_topk_prob: Mixtral's weights sum to 1");
   reasons.unless(moe.num_shared_experts == 0,
                  "model.moe.num_shared_experts: Mixtral has no shared experts");
   reasons.unless(moe.router_bias_update_rate == 0,
-                 "model.moe.router_bias_update_rate: Mixtral's choice has no bias");
+                 "model.moe.router_bias_update_rate: Mixtral's router has no bias");
 }
 
 nlohmann::ordered_json rope_parameters(const ModelConfig& model) {

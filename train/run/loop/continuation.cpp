@@ -76,9 +76,10 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
     }
     const Index other = first_other_rate(made, wanted, steps);
     if (other < steps) {
-      reasons.push_back(fmt::format(
-          "train.steps is {}, not {}: with that, step {} would have had another learning rate",
-          each.a, each.b, other + 1));
+      reasons.push_back(
+          fmt::format("train.steps is {}, not {}: with the latter, step {} would have had another "
+                      "learning rate",
+                      each.a, each.b, other + 1));
     } else if (made.train.gradient_ramp != 1) {
       reasons.push_back(
           fmt::format("train.steps is {}, not {}: train.gradient_ramp is {}, and the ramp depends "

@@ -156,9 +156,9 @@ std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& reques
 }
 
 std::string division_note(const Json& data) {
-  std::string note = fmt::format("{} files train", data.at("files").get<Index>());
+  std::string note = fmt::format("{} training files", data.at("files").get<Index>());
   if (const auto held_out = data.find("val_files"); held_out != data.end()) {
-    note += fmt::format(", {} validate ({:.1f} % of their bytes also occur in training)",
+    note += fmt::format(", {} validation files ({:.1f} % of their bytes also occur in training)",
                         held_out->get<Index>(), 100 * data.at("val_overlap").get<double>());
   }
   return note + fmt::format("; {} near-duplicates ({:.1f} MB) are dropped",

@@ -10,7 +10,8 @@
 
 namespace difftape::run {
 
-/// The things that a metric has one value per; they follow its name in metrics.jsonl.
+/// Index of a metric, such as a layer, which has one value each. It follows the name in
+/// metrics.jsonl.
 enum class Per {
   run,        ///< nothing follows
   layer,      ///< "/<layer>", from 0
@@ -122,7 +123,7 @@ inline constexpr Metric kMetrics[] = {
      Per::domain, When::validation, Of::domains},
     {"val/group_loss", "nats per token",
      "validation loss of each of 64 groups of neighboring held-out documents; group g is the g-th "
-     "64th of every domain, and NaN if no token was scored",
+     "of 64 equal ranges of every domain, and NaN if no token was scored",
      Per::group, When::last, Of::text},
     {"val/group_tokens", "tokens", "scored tokens in each group of val/group_loss", Per::group,
      When::last, Of::text},

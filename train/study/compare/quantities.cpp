@@ -39,7 +39,7 @@ const Quantity kQuantities[] = {
      "the last validation; none if diverged", Scale::difference, 4, kLeftOut,
      Column{"loss", "val", Format::loss, kEverywhere, true}},
     {"final_loss", "final loss", "nats per token", kValLoss, final_loss,
-     "the last validation loss, capped at the loss at init, which a diverged run gets",
+     "the last validation loss, capped at the loss at init; a diverged run gets the loss at init",
      Scale::difference, 4, kCounts},
     {"diverged", "runs that diverged", "fraction", kTrainLoss, diverged,
      "1 if the run diverged, else 0", Scale::difference, 2, kCounts},
@@ -68,8 +68,8 @@ const Quantity kQuantities[] = {
      kGradNorm, tail, "over the steps after the first 10 %", Scale::ratio},
     {"grad_norm_growth_before_decay", "growth exponent of the gradient norm", "1", kGradNorm,
      late_growth,
-     "a of norm ~ step^a over the second half of the steps, up to where the learning rate falls; "
-     "none for fewer than 50 steps"},
+     "exponent a of norm ~ step^a over the second half of the steps, up to where the learning rate "
+     "falls; none for fewer than 50 steps"},
     {"grad_norm_sd_over_median", "standard deviation over median of the gradient norm", "1",
      kGradNorm, late_variation,
      "over the second half of the steps, up to where the learning rate falls; none for fewer than "

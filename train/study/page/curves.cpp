@@ -28,7 +28,7 @@ constexpr const char* kControls = R"(<div id="controls" hidden>
 
 constexpr const char* kHint =
     "<p class=\"muted note\" id=\"hint\" hidden>Drag across a chart to zoom, double-click to zoom "
-    "out; the charts follow each other.</p>\n";
+    "out; all charts zoom together.</p>\n";
 
 constexpr const char* kCurvesNote =
     "Runs that differ only in their seed share a line: the mean over the seeds that reached a "

@@ -33,8 +33,8 @@ constexpr const char* kLrNote =
     "neighbors, with its 95 % interval over seeds. Losses are capped at the loss at init, which "
     "diverged runs get. The gap is the final loss of an arm at its lr* minus the baseline's at its "
     "own lr*, paired by seed. Hollow marks and \"of the ladder\" come from the seeds that chose "
-    "lr*, at the lowest rungs. Sensitivity is the mean over the learning rates of the loss minus "
-    "the lowest loss. A shift of the optimum does not change it, so read it with the curve.";
+    "lr*, at the rates of lowest loss. Sensitivity is the mean over the learning rates of the loss "
+    "minus the lowest loss. A shift of the optimum does not change it, so read it with the curve.";
 
 /// Returns links to the files of a run, relative to the directory of the page.
 std::string file_links(const fs::path& run, const fs::path& page_dir) {

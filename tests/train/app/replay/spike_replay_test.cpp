@@ -149,7 +149,7 @@ TEST_F(Spike, is_replayed_by_the_program) {
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               testing::MatchesRegex("run, step [0-9]+: from checkpoints/step-[0-9]+.h5, "
-                                    "[0-9]+ steps? bitwise repeated\n(.|\n)*"));
+                                    "[0-9]+ steps? repeated bit for bit\n(.|\n)*"));
   EXPECT_THAT(outcome.out,
               HasSubstr("cause: the batch\n  0 of 4 other batches on the state of step"));
   EXPECT_THAT(outcome.out, HasSubstr("  on 3 of 3 earlier states the batch of step"));

@@ -114,8 +114,8 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   test::put(project / "run/config.yaml", "what a process left that was killed at its start\n");
   {
     Process process(command, project.here());
-    ASSERT_TRUE(process.read_until(
-        "starts before step 1 of 150, since there is no run to resume in run\n"));
+    ASSERT_TRUE(
+        process.read_until("starting at step 1 of 150, since there is no run to resume in run\n"));
     ASSERT_TRUE(process.read_until("step  25/150"));
     process.signal(SIGTERM);
     ASSERT_EQ(process.wait().exit, 143);

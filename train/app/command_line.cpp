@@ -25,8 +25,8 @@ constexpr const char* kExitCodes =
     "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
     "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
 
-/// Keys whose full name or last part is the name of an option, or else the alias of a key in
-/// another framework.
+/// Keys that an option name matches in full or in the last part. If there are none, the key that
+/// has this name in another framework.
 struct MeantKeys {
   std::vector<std::string> keys;
   const run::FrameworkAlias* foreign = nullptr;  ///< null if there are keys
@@ -65,7 +65,7 @@ std::string advice_for_option(const CLI::App& command, const std::string& option
   const std::string key(foreign->key);
   if (key.empty()) return fmt::format("; {}", foreign->note);
   if (foreign->note.empty()) return "; write " + given_to(command, key, shown);
-  // A value with another meaning or form is not repeated.
+  // The value may mean something else in the other framework, so it is not repeated.
   return fmt::format("; {}; write {}", foreign->description(), given_to(command, key, "VALUE"));
 }
 

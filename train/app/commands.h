@@ -77,7 +77,7 @@ void require_csv_output(const std::filesystem::path& out, std::string_view comma
 using AddCommand = void (*)(CLI::App& program, Context& context);
 
 /// Returns the commands of this program in the order of its help. In double precision, these are
-/// the commands of one model.
+/// the commands for a single model.
 std::span<const AddCommand> commands();
 
 }  // namespace difftape::app

@@ -1,4 +1,4 @@
-// difftape-f64: the commands of one model, in double precision.
+// difftape-f64: the commands for a single model, in double precision.
 #include "train/app/commands.h"
 
 namespace difftape::app {

@@ -1,5 +1,5 @@
-// Generates bash completions from the commands. The script follows the words typed so far through
-// the commands, as the string "difftape config show". It completes values after an option, options
+// Generates bash completions from the commands. The script keeps the command typed so far as a
+// string such as "difftape config show". It completes values after an option, options
 // after a dash, and otherwise commands, values of the argument or, without these, files.
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -50,8 +50,8 @@ int fail(system::Exit exit, std::string_view message) {
   return static_cast<int>(exit);
 }
 
-/// Opens closed standard streams. Otherwise the next opened file would get the number of one and
-/// receive console output.
+/// Opens closed standard streams. Otherwise the next opened file would get the descriptor of a
+/// closed stream and receive console output.
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) == -1) static_cast<void>(open("/dev/null", O_RDWR));

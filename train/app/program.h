@@ -12,7 +12,7 @@
 namespace difftape::app {
 
 /// Parses the command line, runs its command, and prints errors to stderr. Returns the exit code.
-/// In double precision, only the commands of one model exist. Missing configurations are also
+/// In double precision, only commands for a single model exist. Missing configurations are also
 /// searched in `shared` (train/system/files.h).
 int main(int argc, char** argv, const std::string& shared = DIFFTAPE_SHARED);
 

@@ -60,8 +60,8 @@ std::vector<fs::path> claims_copies(const ReportArguments& arguments) {
   return copies;
 }
 
-/// Returns which of several copies is judged, the first, and how to judge the others; empty if all
-/// are equal.
+/// Returns a note that the first of several copies is judged, and how to judge the others. Empty if
+/// all are equal.
 std::string left_claims(std::span<const fs::path> copies) {
   const std::string judged = system::read_text(copies.front());
   std::string others;

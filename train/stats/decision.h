@@ -56,16 +56,16 @@ double equivalence_power(double margin, double error, double degrees, double alp
 // is true, and its test is wrong with probability c at most.
 //
 // Bonferroni's inequality then gives c = alpha / m for m claims. Shaffer (1986) sharpens Holm
-// (1979) by logical constraints: a step down counts the nulls that can still be true. Right
-// verdicts "lower" and "within" leave only "higher" to be wrong, with c / 2: such a claim counts
-// half. So does "lower" if there is no margin. After "lower" alone, d may lie beyond the margin,
-// and "within" is still wrong with probability c: one of two gives no credit. Complementary nulls
-// are never both rejected: they give no credit. With c = alpha / (sum of counts), which only falls
-// as verdicts are added, the sequential rejection principle (Goeman and Solari 2010) bounds the
-// probability of any wrong verdict by alpha, for any dependence between claims. Holm's correction
-// of each hypothesis separately credits a claim as soon as one of its nulls is rejected, which
-// allows up to 2 alpha; tests/train/study/compare/claims/simulation_test.cpp simulates such
-// studies.
+// (1979) by logical constraints: a step down counts the nulls that can still be true. After
+// correct verdicts "lower" and "within" only "higher" can be wrong, with probability c / 2: such a
+// claim counts half. So does "lower" if there is no margin. After "lower" alone, d may lie beyond
+// the margin, and "within" is still wrong with probability c: one of two verdicts gives no credit.
+// Complementary nulls are never both rejected: they give no credit. With c = alpha / (sum of
+// counts), which only falls as verdicts are added, the sequential rejection principle (Goeman and
+// Solari 2010) bounds the probability of any wrong verdict by alpha, for any dependence between
+// claims. Holm's correction of each hypothesis separately credits a claim as soon as one of its
+// nulls is rejected, which allows up to 2 alpha;
+// tests/train/study/compare/claims/simulation_test.cpp simulates such studies.
 
 /// The p values of the two hypotheses of one claim. NaN: not testable yet, counted as a test that
 /// failed.

@@ -40,7 +40,7 @@ Ratio geometric_mean(std::span<const double> logs) {
 namespace {
 
 /// Differences are equal if they differ by less than this fraction of the values, as 0.4 - 0.1 and
-/// 0.3 - 0.0 do by rounding. An error below this fraction of the largest gap is 0.
+/// 0.3 - 0.0 do by rounding. An error below this fraction of the largest gap counts as 0.
 constexpr double kRounding = 1e-9;
 
 double largest_magnitude(std::span<const double> a, std::span<const double> b) {
@@ -159,7 +159,7 @@ double sample_variance(std::span<const double> values) {
   return variance(values) * n / (n - 1);
 }
 
-/// Contributions to the estimate of the seeds that were trained at the same sizes.
+/// Contribution to the estimate from the seeds that were trained at the same sizes.
 struct SeedClass {
   std::vector<double> parts;
   double variance_of_one = 0;  ///< from the variances of the sizes

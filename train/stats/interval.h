@@ -27,7 +27,7 @@ double student_t_two_sided(double t, double degrees);
 
 /// Returns mean +- t s / sqrt(n), with the sample standard deviation s and the 97.5 % quantile t
 /// for n - 1 degrees of freedom. It assumes independent, roughly normal values. half_width is NaN
-/// for one value, the mean too for none; infinities and NaNs propagate.
+/// for one value, both are NaN for none; infinities and NaNs propagate.
 Interval mean_interval(std::span<const double> values);
 
 /// Geometric mean of a positive quantity, with the 95 % t-interval of its logarithm. The ratio of
@@ -60,8 +60,8 @@ ErrorPart sum_of_errors(std::span<const ErrorPart> parts);
 /// Returns the error of the mean of at least two independent values.
 ErrorPart mean_error(std::span<const double> values);
 
-/// Adds an independent error, such as the one of held-out text, to the error over seeds. Returns
-/// the estimate unchanged if its error is unknown, or 0 because all differences are equal.
+/// Adds an independent error, such as the sampling error of held-out text, to the error over seeds.
+/// Returns the estimate unchanged if its error is unknown, or 0 because all differences are equal.
 PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more);
 
 /// Adds the sampling error of held-out text to an estimate. `groups` holds the estimate for each

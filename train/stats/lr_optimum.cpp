@@ -104,7 +104,7 @@ double expanded_tail(std::size_t n) {
   return std::erfc(t * std::sqrt(seeds / (seeds - 1) / 2)) / 2;
 }
 
-/// Returns log(lr) of the vertex, or of the lowest rung if it is an end or the curve is flat there.
+/// Returns log(lr) of the vertex, or of the lowest loss if it is at an end or the curve is flat.
 double position(std::span<const double> logs, std::span<const double> means) {
   const std::size_t lowest = lowest_of(means);
   const bool flat = !is_end(lowest, logs.size()) && means[lowest - 1] == means[lowest] &&

@@ -56,7 +56,7 @@ struct LrOptimum {
 /// ladder, and three equal means.
 ///
 /// The limits come from a bootstrap over seeds, each drawn with its losses at all rates. A draw
-/// whose lowest rung is at an end of the ladder counts with that end. The limits are expanded
+/// whose lowest loss is at an end of the ladder contributes that end. The limits are expanded
 /// percentiles (Hesterberg 2015): a plain bootstrap of n seeds uses the normal quantile and
 /// (n-1)/n of the variance; the expanded ones use the t quantile and all of the variance. They
 /// depend on the losses and `random` alone.

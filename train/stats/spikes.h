@@ -20,8 +20,8 @@
 //              min_history 50                 OLMo 2 (arXiv 2501.00656), section 3.2, with the
 //                                             details that it leaves open fixed here
 //   olmo_core  x - mean > 6 std               sample std of the last 128 values before x;
-//              min_history max(20, W/2) - 1   allenai/OLMo-core, SkipStepOptimizer. There loss or
-//                                             gradient norm skips a step; here each is judged
+//              min_history max(20, W/2) - 1   allenai/OLMo-core, SkipStepOptimizer. There a
+//                                             spike in either skips a step; here each is judged
 //                                             separately. Its first revisions used |x - mean|.
 //   llmc       x - mean > 7 std               population std of the last 128 values including x;
 //              min_history W, before x        karpathy/llm.c, llmc/outlier_detector.h. Its user

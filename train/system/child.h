@@ -42,7 +42,7 @@ struct ChildLimits {
 struct ChildSetup {
   int in, out, err;          ///< descriptors that become its standard streams
   std::string program = {};  ///< the file to execute; empty: the first word, found in PATH
-  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to the inherited
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to inherited ones
   std::vector<int> cores = {};  ///< the only cores it runs on; empty: inherited
   /// Signals from the terminal of this program do not reach the child. It gets SIGTERM when the
   /// thread that started it ends, for any reason.

@@ -26,8 +26,8 @@ Exit exit_of(const std::exception& error);
 
 /// Records SIGINT, SIGTERM and SIGHUP during its lifetime instead of letting them end the process;
 /// the second SIGINT still ends it. SIGHUP (closed terminal) counts as SIGTERM. Signals that were
-/// ignored before stay ignored. Requests nest: the one of a run also reports signals that the one
-/// of its sweep received. Main thread only.
+/// ignored before stay ignored. Requests nest: the request of a run also reports signals that
+/// its sweep's request received. Main thread only.
 class StopRequest {
  public:
   StopRequest();

@@ -153,8 +153,8 @@ std::string absolute_path(const std::string& path, const std::filesystem::path& 
 /// `fallback`; empty: none. Call it once, before anything is read.
 void set_shared_directory(const std::filesystem::path& fallback);
 
-/// Resolves `name` relative to `folder` (empty: the working directory). If nothing exists there but
-/// in the shared directory, returns the path in the shared directory.
+/// Resolves `name` relative to `folder` (empty: the working directory). If nothing exists
+/// there, but the shared directory has `name`, returns its path there.
 std::string here_or_shared(const std::string& name, const std::filesystem::path& folder = {});
 
 /// Holds the lock `<dir>/lock` during its lifetime. The operating system releases it when the

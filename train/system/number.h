@@ -37,7 +37,7 @@ std::string describe_bytes(double value);
 /// Formats a duration: "45s", "1m12s" or "2h05m"; "-" if it is not finite.
 std::string describe_duration(double seconds);
 
-/// Parses a string that is a number as a whole; returns nothing for other strings.
+/// Parses a string that consists of exactly one number; returns nothing for other strings.
 template <class T>
 std::optional<T> read_number(std::string_view text) {
   T value{};

@@ -157,7 +157,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
 
 namespace {
 
-/// Reads the field that begins at `at`, and moves `at` behind it.
+/// Reads the field that begins at `at`, and moves `at` past it.
 std::string field_at(std::string_view text, std::size_t& at) {
   std::string field;
   if (at < text.size() && text[at] == '"') {

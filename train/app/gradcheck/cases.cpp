@@ -89,7 +89,7 @@ bool may_see(Index reader, Index token, Index seq, const Visibility& visible) {
   return !visible.document_offsets || position >= (*visible.document_offsets)[reader];
 }
 
-/// Returns an error if the output of a token depends on a token that it must not see, or nothing.
+/// Returns an error if the output of a token depends on a token that it must not see.
 std::string forbidden_sight(const Attention& attention, Parameter& x, const Visibility& visible) {
   const auto output = [&] {
     Tape tape(Tape::Mode::inference);

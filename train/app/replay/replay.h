@@ -30,7 +30,7 @@ struct RecordedRun : run::RunDir {
 /// logged or the run has the other precision.
 RecordedRun open_recorded(const std::filesystem::path& dir);
 
-/// Returns the loss or gradient norm of a step if the run logged other bits than computed now.
+/// Returns the loss or gradient norm of a step if its logged bits differ from the given ones.
 std::optional<run::DifferentMetric> mismatch(const RecordedRun& run, Index step, double loss,
                                              double grad_norm);
 
@@ -49,14 +49,14 @@ RestoredState restore_to_step(const RecordedRun& run, Index steps);
 
 struct SpikeReplayRequest {
   std::optional<Index> step = {};  ///< nothing: worst_spike
-  /// Offsets from the step: of batches to evaluate on its state, and of states on which to evaluate
+  /// Offsets from the step: of batches to evaluate with its state, and of states to evaluate with
   /// its batch. Steps before 1 and states after the last logged step are skipped.
   std::vector<Index> batches = {-3, -2, -1, 0, 1, 2, 3};
   std::vector<Index> states = {-3, -2, -1};
   std::function<void(const std::string&)> say = [](const std::string&) {};  ///< progress lines
 };
 
-/// Loss and gradient norm of one state on one batch, judged in place of the step's values.
+/// Loss and gradient norm of one state on one batch, judged as if the step had logged them.
 struct ReplayTrial {
   Index state = 0;  ///< the weights before this step
   Index batch = 0;  ///< the batch of this step
@@ -82,7 +82,7 @@ struct SpikeReplay {
   Index retrained = 0;  ///< steps retrained with the logged loss and gradient norm
   std::optional<run::DifferentMetric> mismatch;  ///< if set, the replay stopped there
   std::vector<ReplayTrial> trials;               ///< the step itself first, then by state and batch
-  /// Number of trials, and of spikes among them in a quantity that spikes at the step: other
+  /// Number of trials, and of trials that spike in a quantity that also spikes at the step: other
   /// batches on its state, and its batch on earlier states. Later states have seen the batch.
   Index other_batches = 0, other_batches_spike = 0;
   Index earlier_states = 0, earlier_states_spike = 0;

@@ -44,8 +44,8 @@ class UseThreads {
   int before_;
 };
 
-/// Returns the metrics after step `from`. At a step that was the last one before the run was
-/// extended, only metrics of every step are repeatable: the others were measured as at a last step.
+/// Returns the metrics after step `from` that retraining repeats. If the run was extended, its
+/// former last step also has metrics that only a last step logs; these are left out.
 MetricsTable repeatable(const RecordedRun& run, Index from) {
   std::set<Index> once_last;
   const Json continued = run.env.value("continued", Json::array());

@@ -23,7 +23,7 @@ enum KeyFlag : unsigned {
   kOfSweep = 32,       ///< set by a sweep: an arm or grid cannot set it
   kNamesRun = 64,      ///< name or path of the run
   kNamesData = 128,    ///< paths of data files, whose digests a run records
-  kBesideModel = 256,  ///< does not affect if saved weights fit the model
+  kBesideModel = 256,  ///< does not affect whether saved weights fit the model
   kDecides = kOfResult | kOfNumbers | kOfArm,
 };
 

@@ -36,7 +36,7 @@ struct RetrievalTarget {
   Index row;       ///< row in the batch
   Index position;  ///< input token whose target is part of the answer
   Span answer;     ///< tokens that contain the answer
-  Span noise;      ///< the context; only `answer`, a part of it, helps
+  Span noise;      ///< the context, of which only `answer` helps
 };
 
 /// Sequences of T + 1 tokens, so that each of the T inputs has a target.

@@ -137,7 +137,8 @@ class Sampled {
     return (hash >> 40 & ((std::uint64_t{1} << n_) - 1)) == 0;
   }
   Index hashes() const { return hashes_; }
-  /// Returns the mean number of unsampled strings on each side of the samples of a shared string.
+  /// Returns the mean number of unsampled shared strings before the first and after the last sample
+  /// of a shared passage.
   Index around() const { return (Index{1} << n_) - 1; }
 
  private:

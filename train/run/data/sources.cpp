@@ -1,4 +1,5 @@
-// The place of the Eigen headers, which the build compiles into this file alone.
+// Finds and reads the files of data.path. The build compiles the path of the Eigen headers into
+// this file only.
 #include "train/run/data/sources.h"
 
 #include <glob.h>

@@ -17,10 +17,9 @@ namespace difftape::run {
 /// first kSinkTokens queries of every sequence.
 inline constexpr double kSinkThreshold = 0.3;
 
-/// Attention of query tokens to the answer that they retrieve and to the other tokens of the
-/// context
-/// ("noise"): weights of the map summed over the tokens of each span, averaged over queries and
-/// heads. The questions have the rest of the weight.
+/// Attention of query tokens to the answer that they retrieve, and to the other tokens of the
+/// context ("noise"): weights of the map summed over the tokens of each span, averaged over queries
+/// and heads. The questions have the rest of the weight.
 ///
 /// Source: Ye et al. 2024 (arXiv 2410.05258), "attention scores allocated to answer spans and noise
 /// context" in key information retrieval. At 3B the answer gets 0.03 to 0.09 with softmax and 0.27

@@ -1,5 +1,5 @@
 #pragma once
-// Metrics of the inside of a model at one step of its training.
+// Metrics of a model's attention and hidden states at one step of its training.
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"

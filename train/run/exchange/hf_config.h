@@ -56,7 +56,8 @@ Config config_of_hf(const std::filesystem::path& file, const std::vector<std::st
 /// (down).
 std::string hf_name(std::string parameter);
 
-/// Returns the row of difftape's parameter for each row in transformers; empty if all are equal.
+/// Returns the row of difftape's parameter for each row in transformers; empty if the orders are
+/// equal.
 std::vector<Index> hf_rows(const std::string& parameter, const ModelConfig& model);
 
 /// Returns y of x, (rows, columns), with y[i] = x[rows[i]], or if `back` y[rows[i]] = x[i].

@@ -26,8 +26,8 @@ std::string result_digest(const Config& config);
 std::string why_other_run(const std::filesystem::path& dir, const Config& config);
 
 /// Returns the reason why a run cannot continue with `wanted` after `steps` steps, such as
-/// "optim.lr is 0.001, not 0.002"; empty if it can. It can if the results are the same, or if it
-/// only gets longer and the steps done are unaffected by that. Paths of data may differ; their
+/// "optim.lr is 0.001, not 0.002"; empty if it can. It can if the results are the same, or if the
+/// run only gets longer and the completed steps stay the same. Paths of data may differ; their
 /// contents are compared when they are read.
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
 

@@ -154,9 +154,8 @@ struct AttentionMaps {
 
 /// Replaces the file at `path` by these datasets. Throws OutputError.
 ///   /step                     int64
-///   /<list metric>            double (length of /step, n), n the length of its longest list,
-///   padded
-///                             with NaN; compressed if some steps did not log it
+///   /<list metric>            double (length of /step, n), n the length of its longest list;
+///                             padded with NaN; compressed if some steps did not log it
 ///   /<last-step list metric>  double (n)
 ///   /attention_maps/<layer>   float; the group has the attribute `step`
 void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& table,

@@ -38,7 +38,7 @@ void remove_temporary_files(const std::filesystem::path& dir);
 /// Throws MissingInput unless `dir` is a directory with a status.json.
 void require_run_dir(const std::filesystem::path& dir);
 
-/// State of a run. status.json never contains `queued`, which waits in a sweep, and `killed`, whose
+/// State of a run. status.json never contains `queued`, which waits in a sweep, or `killed`, whose
 /// status.json says running although no process holds its lock.
 enum class RunState { queued, running, finished, diverged, stopped, failed, killed };
 
@@ -116,11 +116,11 @@ struct RunDir {
 RunDir open_run(const std::filesystem::path& dir);
 
 /// Appends an object to the list `continued` of env.json, unless the last entry has the same digest
-/// `config`, which a process killed before it replaced config.yaml wrote. Throws OutputError.
+/// `config`: its process was killed before it replaced config.yaml. Throws OutputError.
 void add_continuation(RunDir& run, const nlohmann::ordered_json& continued);
 
 /// Throws DataError unless this program computes in `precision`, in which `made` was computed. The
-/// message suggests to `verb` it, such as "resume", with the other program.
+/// message suggests the other program for the action `verb`, such as "resume".
 void require_precision(const std::filesystem::path& made, std::string_view precision,
                        std::string_view verb);
 

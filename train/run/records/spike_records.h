@@ -12,7 +12,8 @@
 //               spreads (center - r spreads if the first spike lies below), with r = 2, or the
 //               threshold of the rule if that is smaller. Without a window any finite value counts
 //   lead        for a loss event, steps by which a gradient event began before it (0: at the same
-//               step); the latest such event counts whose last spike is at most 10 steps before
+//               step); of the gradient events whose last spike is at most 10 steps before it,
+//               the latest counts
 
 #include <filesystem>
 #include <optional>

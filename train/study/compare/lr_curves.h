@@ -48,7 +48,7 @@ const LrPoint* best_point(std::span<const LrPoint> points);
 /// Final loss of an arm at its lr* minus the baseline's at its own lr*, paired by seed.
 struct LrGap {
   stats::PairedDifference difference;  ///< no pairs if it is unknown
-  /// True: from runs at lr* whose seeds did not choose it. False: from the ladder's lowest rung.
+  /// True: from runs at lr* whose seeds did not choose it. False: from the ladder's best rate.
   bool fresh = false;
 };
 

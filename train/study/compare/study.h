@@ -73,8 +73,8 @@ Study make_study_so_far(std::span<const RunRecord> runs, const std::string& base
 /// Returns "2 finished, 1 diverged at 120".
 std::string describe_states(std::span<const RunRecord* const> runs);
 
-/// Returns the keys, in their order, that distinguish items which earlier keys do not; `value_of`
-/// takes an item and a key.
+/// Returns the keys, in their order, that distinguish items with equal values of all earlier keys;
+/// `value_of` takes an item and a key.
 std::vector<std::string> distinguishing_keys(
     const std::vector<std::string>& keys, std::size_t items,
     const std::function<std::string(std::size_t item, const std::string& key)>& value_of);

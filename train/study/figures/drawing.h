@@ -64,7 +64,7 @@ class Drawing {
 
   /// Returns the element for a page, as wide as its container.
   std::string inlined() const;
-  /// Returns an element of the size of letters for a page, next to words with the same meaning.
+  /// Returns a letter-sized element for a page, to place next to words with the same meaning.
   std::string icon() const;
   /// Returns a standalone file on white with `scale` pixels per unit.
   std::string standalone(double scale) const;

@@ -40,8 +40,8 @@ std::size_t piece_of(std::string_view text) {
                                                                                : text.size();
 }
 
-/// Throws DataError unless a piece is text, or UTF-8 with `utf8`. `first` is its offset in the
-/// file.
+/// Throws DataError unless a piece is text and, if `utf8`, valid UTF-8. `first` is its offset in
+/// the file.
 void require_text(const fs::path& path, std::string_view text, std::size_t first, bool utf8) {
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
     throw DataError(fmt::format("{}: byte {} is 0, but the file must be text; leave it out",

@@ -3,9 +3,8 @@
 //
 //   alpha: 0.05                  # default
 //   seeds: [11, 12, 21..28]      # seeds that count, in this order; default: all trained seeds
-//   learning_rates: lr_star.csv  # in the same folder: each arm's own learning rate
-//   (lr_optimum.csv) margins:                     # one per metric: differences below it count as
-//   zero
+//   learning_rates: lr_star.csv  # lr_optimum.csv in the same folder: each arm's own learning rate
+//   margins:                     # one per metric: differences below it count as zero
 //     val_loss: {margin: 0.010, reason: half of the published lead}
 //     val_loss_per_decade: {margin: 0.010, reason: ...}  # of slopes
 //     grad_norm_median: {margin: 1.2, reason: ...}       # a factor if compared by ratio

@@ -62,7 +62,7 @@ struct Selected {
 };
 
 /// Selects runs of the seeds, at all learning rates or at the arm's own. Throws NoNumbers if none
-/// of them is complete, or if the arm has no own learning rate at this size or no run at it.
+/// of them is complete, or if the arm lacks its own learning rate at this size, or a run at it.
 Selected select_runs(const ArmRuns& arm, const Claim& claim, const ClaimsFile& file,
                      const Seeds& seeds);
 

@@ -42,7 +42,7 @@ TEST(Parallel, sums_are_bitwise_equal_for_any_number_of_threads) {
   }
 }
 
-TEST(Parallel, nothing_runs_for_nothing) {
+TEST(Parallel, nothing_runs_for_an_empty_range) {
   parallel_for(0, [](Index) { FAIL(); });
   EXPECT_EQ(parallel_sum(0, 10, [](Index, Index) { return 1.0; }), 0);
 }

@@ -74,7 +74,7 @@ TEST(Softcap, gives_any_number_of_values_and_their_slopes) {
   }
 }
 
-TEST(Simd, each_lane_is_on_its_own) {
+TEST(Simd, lanes_are_independent) {
   real numbers[kSimdWidth], results[kSimdWidth];
   for (Index i = 0; i < kSimdWidth; ++i) numbers[i] = -static_cast<real>(i);
   store(exp_simd(load(numbers)), results);

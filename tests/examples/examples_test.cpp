@@ -116,7 +116,7 @@ TEST_F(OwnAttention, trains_resumes_and_is_evaluated) {
   EXPECT_EQ(evaluated.exit, 0) << evaluated.err;
 }
 
-TEST_F(OwnAttention, writes_text_reading_all_of_it_again_for_each_token) {
+TEST_F(OwnAttention, generates_text_by_reading_all_tokens_again_for_each_new_one) {
   ASSERT_EQ(own({"train", "tiny.yaml", "--out", "run", "--set", "train.steps=6"}).exit, 0);
   const auto text_after = [&](const std::string& prompt, const std::string& tokens) {
     const Outcome text =
@@ -155,7 +155,7 @@ TEST_F(OwnAttention, is_an_arm_of_a_sweep_with_claims_and_of_a_report) {
   EXPECT_THAT(test::contents(project / "report.html"), HasSubstr("cosine"));
 }
 
-TEST_F(OwnAttention, has_its_gradients_proven) {
+TEST_F(OwnAttention, passes_the_gradient_check) {
   const Outcome checked = own({"gradcheck", "--filter", "cosine/.*(T3|tied)"});
   EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
   EXPECT_THAT(checked.out,

@@ -52,7 +52,7 @@ TEST(Installed, program_finds_the_configurations_that_came_with_it) {
   EXPECT_THAT(missing.err, HasSubstr("configs/variants/diff_v3.yaml: no such file"));
 }
 
-TEST(Installed, a_file_of_the_user_comes_before_one_of_the_same_name_that_was_installed) {
+TEST(Installed, a_file_of_the_user_comes_before_an_installed_one_of_the_same_name) {
   const TinyProject project;
   fs::create_directories(project / "configs/base");
   test::put(project / "configs/base/text_0.2m.yaml", "model: {d_model: 48}\n");
@@ -60,7 +60,7 @@ TEST(Installed, a_file_of_the_user_comes_before_one_of_the_same_name_that_was_in
   EXPECT_THAT(shown.out, HasSubstr("d_model: 48\n")) << shown.err;
 }
 
-TEST(Installed, program_hands_gradcheck_to_the_one_in_double_precision_beside_it) {
+TEST(Installed, program_runs_gradcheck_in_the_double_precision_program_beside_it) {
   const Outcome outcome = test::run({"gradcheck", "--filter", "^sigmoid"});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(" 0 failed"));

@@ -53,7 +53,7 @@ TEST_F(Damage, of_one_bit_is_always_found) {
   say(fmt::format("{} flips of one bit of {} bytes, all found", flips, sound.size()));
 }
 
-TEST_F(Damage, by_cutting_it_off_is_always_found) {
+TEST_F(Damage, by_truncation_is_always_found) {
   const std::size_t step = torture() ? 1 : 97;
   std::size_t lengths = 0;
   for (std::size_t length = sound.size(); length > 0; ++lengths) {

@@ -69,7 +69,7 @@ std::vector<std::pair<std::size_t, long>> places(const std::string& action) {
 
 class Fails : public testing::TestWithParam<std::string> {};
 
-TEST_P(Fails, at_any_call_and_the_resumed_run_is_the_undisturbed_one) {
+TEST_P(Fails, at_any_call_and_the_resumed_run_equals_the_undisturbed_one) {
   long done = 0;
   for (const auto& [number, at] : places(GetParam())) {
     DisturbedRun& run = run_of(number);
@@ -101,7 +101,7 @@ TEST(Killed, at_a_random_instant_a_run_resumes_to_the_undisturbed_one) {
   say(fmt::format("{} kills at random instants, as many resumed runs equal", kills));
 }
 
-TEST(Killed, again_and_again_a_run_gets_to_its_end) {
+TEST(Killed, repeatedly_a_run_still_finishes) {
   std::mt19937 random(3);
   DisturbedRun& run = run_of(1);
   run.start({"before", 40, {}});
@@ -160,7 +160,7 @@ TEST(Folder, that_cannot_be_written_is_reported_and_keeps_its_files) {
   run.resume();
 }
 
-TEST(Tables, are_made_again_at_checkpoints_where_they_grew_by_a_tenth) {
+TEST(Tables, are_rewritten_at_checkpoints_after_growing_by_a_tenth) {
   TinyProject project;
   project.config.train.steps = 40;
   project.config.train.eval_interval = 0;

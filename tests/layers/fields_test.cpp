@@ -4,7 +4,7 @@
 namespace difftape {
 namespace {
 
-TEST(Kinds, of_unknown_names_are_errors_that_list_the_known) {
+TEST(Kinds, with_unknown_names_are_errors_that_list_the_known_ones) {
   EXPECT_THAT([] { AttentionKind("diff_v3"); },
               testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
                   "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2")));

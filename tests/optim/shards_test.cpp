@@ -24,7 +24,7 @@ TEST(Shards, give_the_largest_first_to_the_process_with_the_least) {
   EXPECT_THAT(owners({7}, 4), ElementsAre(0));
 }
 
-TEST(Shards, of_one_process_are_all_here) {
+TEST(Shards, of_one_process_all_belong_to_it) {
   EXPECT_THAT(owners({1, 2, 3}, 1), ElementsAre(0, 0, 0));
   EXPECT_TRUE(Shards().here(5));
 }

@@ -200,7 +200,7 @@ TEST(Prose, comments_and_messages_are_plain) {
   for (const Passage& each : comments) EXPECT_FALSE(begins_with_clause(each.text)) << place(each);
 }
 
-TEST(Prose, objects_to_what_it_should) {
+TEST(Prose, detects_each_kind_of_defect) {
   EXPECT_TRUE(begins_with_clause("Of these, the first"));
   EXPECT_FALSE(begins_with_clause("Offers the first"));
   EXPECT_NE(objection("it is no directory"), "");

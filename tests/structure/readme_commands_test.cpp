@@ -35,7 +35,7 @@ TEST(ReadmeCommands, are_taken_by_the_parser) {
   EXPECT_THROW(parse({"train", "a.yaml", "--fast"}), UsageError);
 }
 
-TEST(ReadmeCommands, name_configurations_that_are_there) {
+TEST(ReadmeCommands, name_existing_configurations) {
   int named = 0;
   for (const CommandLine& line : all_command_lines()) {
     for (const std::string& word : words_of(line.text)) {
@@ -47,7 +47,7 @@ TEST(ReadmeCommands, name_configurations_that_are_there) {
   EXPECT_GE(named, 10);
 }
 
-TEST(ReadmeCommands, of_dev_are_those_that_it_has) {
+TEST(ReadmeCommands, of_dev_exist) {
   static const std::regex used("\\./dev ([a-z0-9]+)");
   std::stringstream dev;
   dev << std::ifstream(kRoot / "dev").rdbuf();

@@ -116,7 +116,7 @@ class PageRuns : public testing::Test {
   }
 };
 
-TEST_F(PageRuns, blocks_and_sentences_in_an_order_in_which_what_they_read_is_there) {
+TEST_F(PageRuns, blocks_and_sentences_after_the_commands_that_write_their_inputs) {
   EXPECT_THAT(shown_, testing::ElementsAre("my.yaml", "sweep.yaml", "claims.yaml"));
   std::vector<Words> first, then;
   std::set<Words> seen;
@@ -223,7 +223,7 @@ std::map<std::string, std::pair<double, double>> gaps(const std::string& printed
   return found;
 }
 
-TEST_F(PageRuns, findings_of_the_readme_are_those_that_report_prints) {
+TEST_F(PageRuns, findings_in_the_readme_equal_the_output_of_report) {
   static const std::map<std::string, std::string> arms{{"V1", "v1"},
                                                        {"V2", "v2"},
                                                        {"softmax", "softmax"},

@@ -89,7 +89,7 @@ void expect_table_of(const fs::path& folder, const Names& names, const std::stri
   for (const std::string& each : folders) expect_table_of(folder / each, names, prefix + each);
 }
 
-TEST(Readme, the_table_of_files_lists_what_the_folder_holds) {
+TEST(Readme, the_table_of_files_lists_the_files_of_the_folder) {
   const fs::path root = DIFFTAPE_TEST_SOURCE_DIR;
   int tables = 0;
   for (const char* top : {"autograd", "bench", "configs", "core", "examples", "layers", "optim",

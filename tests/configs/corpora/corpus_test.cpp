@@ -89,7 +89,7 @@ TEST_F(Corpus, is_made_of_packages_and_compared_with_the_digests_of_the_lock) {
               AllOf(HasSubstr("# package dict-gcide 1-1 "), HasSubstr("  c/val/c.bin\n")));
 }
 
-TEST_F(Corpus, goes_on_where_it_stopped_to_the_same_tokens) {
+TEST_F(Corpus, resumes_after_an_interruption_to_the_same_tokens) {
   make();
   lock_digests();
   put(dir_ / "archive/down", "");

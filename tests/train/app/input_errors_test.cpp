@@ -168,7 +168,7 @@ TEST_F(BrokenConfig, a_file_that_cannot_be_searched_is_not_reported_as_missing) 
             "links\n");
 }
 
-TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_say_which_command_to_use) {
+TEST_F(BrokenConfig, a_sweep_given_to_train_and_the_reverse_name_the_right_command) {
   EXPECT_EQ(
       error("sweep: {arms: {a: , b: }}\n"),
       "a.yaml:1:1: error: sweep: this file is a sweep; run it with 'difftape sweep a.yaml'\n");

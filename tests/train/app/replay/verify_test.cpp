@@ -116,7 +116,7 @@ TEST_F(Verify, names_the_first_step_and_number_that_differs) {
                     HasSubstr("not equal\n")));
 }
 
-TEST_F(Verify, names_a_metric_that_only_one_of_both_logged) {
+TEST_F(Verify, names_a_metric_that_only_one_of_them_logged) {
   train();
   forge("metrics.jsonl", "\"val/loss\"", "\"val/lost\"");
   const Difference found = verify_run(run()).passes.at(0).difference.value();

@@ -42,12 +42,12 @@ TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
       to_yaml(expected));
 }
 
-TEST_F(ConfigCommand, origin_says_where_values_came_from) {
+TEST_F(ConfigCommand, origin_shows_the_source_of_each_value) {
   write("a.yaml", "optim.lr: 0.25\n");
   EXPECT_THAT(run({"config", "show", "a.yaml", "--origin"}), testing::HasSubstr("# a.yaml:1\n"));
 }
 
-TEST_F(ConfigCommand, keys_prints_a_line_a_key_with_type_default_range_unit_and_sentence) {
+TEST_F(ConfigCommand, keys_prints_one_line_per_key_with_type_default_range_unit_and_sentence) {
   const std::string text = run({"config", "keys"});
   EXPECT_EQ(context.exit, system::Exit::ok);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
@@ -63,11 +63,11 @@ TEST_F(ConfigCommand, keys_prints_a_line_a_key_with_type_default_range_unit_and_
     EXPECT_THAT(text, testing::ContainsRegex(line));
 }
 
-TEST_F(ConfigCommand, schema_prints_that_of_the_registry) {
+TEST_F(ConfigCommand, schema_prints_the_schema_of_the_registry) {
   EXPECT_EQ(run({"config", "schema"}), config_schema());
 }
 
-TEST_F(ConfigCommand, keys_takes_the_beginning_of_keys_and_says_which_may_be_meant) {
+TEST_F(ConfigCommand, keys_takes_a_prefix_and_suggests_the_nearest_one) {
   const std::string text = run({"config", "keys", "optim.w"});
   EXPECT_THAT(text, testing::HasSubstr("optim.warmup_steps"));
   EXPECT_THAT(text, testing::HasSubstr("optim.weight_decay"));
@@ -81,7 +81,7 @@ TEST_F(ConfigCommand, keys_takes_the_beginning_of_keys_and_says_which_may_be_mea
             "config keys: no key begins with 'warmup_step'; did you mean 'optim.warmup_steps'?");
 }
 
-TEST_F(ConfigCommand, keys_fit_the_width_that_columns_says) {
+TEST_F(ConfigCommand, keys_fit_the_width_in_the_variable_columns) {
   for (const std::size_t width : {40, 80, 120}) {
     setenv("COLUMNS", std::to_string(width).c_str(), 1);
     const std::string text = run({"config", "keys"});
@@ -97,7 +97,7 @@ TEST_F(ConfigCommand, keys_fit_the_width_that_columns_says) {
   }
 }
 
-TEST_F(ConfigCommand, scripts_have_json) {
+TEST_F(ConfigCommand, json_is_printed_for_scripts) {
   const auto keys = nlohmann::json::parse(run({"config", "keys", "optim.warmup", "--json"}));
   ASSERT_EQ(keys.size(), 1u);
   EXPECT_EQ(keys[0]["key"], "optim.warmup_steps");

@@ -19,7 +19,7 @@ ModelConfig model_of(const std::string& kind, const Combination& choice) {
 
 class EveryKind : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryKind, combines_with_every_field_or_says_why_not) {
+TEST_P(EveryKind, combines_with_every_field_or_gives_the_reason) {
   const Tensor x = test::random({1, 5, 6}, "x"), cotangent = test::random({1, 5, 6}, "cotangent");
   Index built = 0;
   for (const Combination& choice : test::all_combinations()) {
@@ -42,7 +42,7 @@ TEST_P(EveryKind, combines_with_every_field_or_says_why_not) {
   EXPECT_GE(built, 40);
 }
 
-TEST_P(EveryKind, refuses_exactly_the_words_that_decide_nothing) {
+TEST_P(EveryKind, rejects_exactly_the_values_that_have_no_effect) {
   const Tensor x = test::random({1, 5, 6}, "x");
   std::map<Combination, Tensor> outputs;
   for (const Combination& choice : test::all_combinations())
@@ -75,7 +75,7 @@ std::vector<std::string> moe_messages(const MoeConfig& moe) {
   return messages;
 }
 
-TEST(MoeConflicts, say_what_to_write) {
+TEST(MoeConflicts, name_a_valid_setting) {
   using testing::ElementsAre;
   using testing::IsEmpty;
   const MoeConfig sound{.num_experts = 8, .moe_intermediate_size = 20};

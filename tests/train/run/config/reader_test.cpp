@@ -14,7 +14,7 @@ std::string here(const std::string& path) {
   return (std::filesystem::current_path() / path).string();
 }
 
-TEST_F(ConfigReader, an_empty_file_is_the_defaults) {
+TEST_F(ConfigReader, an_empty_file_gives_the_defaults) {
   EXPECT_EQ(config("").model.d_model, Config().model.d_model);
   EXPECT_EQ(config("# nothing but a comment\n").optim.betas, Config().optim.betas);
   EXPECT_EQ(config("model:\n").model.d_model, Config().model.d_model);
@@ -86,7 +86,7 @@ TEST_F(ConfigReader, bases_are_relative_to_the_file_that_names_them) {
   EXPECT_EQ(config("base: base/middle.yaml\n").model.d_ff, 5);
 }
 
-TEST_F(ConfigReader, a_base_reached_twice_applies_once_at_its_first_place) {
+TEST_F(ConfigReader, a_base_reached_twice_applies_once_at_its_first_position) {
   write("root.yaml", "train.steps: 100\nmodel.d_ff: 1\n");
   write("long.yaml", "base: root.yaml\ntrain.steps: 1000\n");
   write("wide.yaml", "base: root.yaml\nmodel.d_ff: 2\n");
@@ -154,7 +154,7 @@ TEST_F(FrameworkAliases, of_nanogpt_and_hugging_face_suggest_keys_in_files_and_o
             "here");
 }
 
-TEST_F(FrameworkAliases, say_what_differs) {
+TEST_F(FrameworkAliases, explain_differences) {
   EXPECT_EQ(error("train.epochs: 3\n"),
             "a.yaml:1:1: error: unknown key 'train.epochs'; it is train.steps here: give steps, "
             "not passes over the data");
@@ -167,7 +167,7 @@ TEST_F(FrameworkAliases, a_known_name_in_another_section_is_found_too) {
   EXPECT_THAT(error("train: {batch_size: 4}\n"), HasSubstr("did you mean 'data.batch_size'?"));
 }
 
-TEST(ForeignNameTable, leads_to_keys_that_there_are_by_names_that_are_not_ours) {
+TEST(FrameworkAliasTable, maps_names_that_are_not_keys_to_existing_keys) {
   std::set<std::string> names;
   for (const FrameworkAlias& foreign : framework_aliases()) {
     const std::string key(foreign.key);
@@ -190,35 +190,35 @@ TEST(ForeignNameTable, leads_to_keys_that_there_are_by_names_that_are_not_ours) 
   EXPECT_EQ(names.size(), 33u);
 }
 
-class ConfigShares : public ConfigFiles {};
+class ConfigPercentages : public ConfigFiles {};
 
-TEST_F(ConfigShares, warm_up_is_a_twentieth_of_the_steps_unless_it_is_given) {
+TEST_F(ConfigPercentages, warm_up_is_a_twentieth_of_the_steps_unless_it_is_given) {
   EXPECT_EQ(config("").optim.warmup_steps, 25);
   EXPECT_EQ(config("train.steps: 40\n").optim.warmup_steps, 2);
   EXPECT_EQ(config("train.steps: 1\n").optim.warmup_steps, 0);
   EXPECT_EQ(config("optim.warmup_steps: 7\n", {"train.steps=30"}).optim.warmup_steps, 7);
 }
 
-TEST_F(ConfigShares, the_last_rate_is_zero_or_a_fraction_of_the_peak_without_a_stray_digit) {
+TEST_F(ConfigPercentages, the_last_rate_is_zero_or_a_fraction_of_the_peak_without_a_stray_digit) {
   EXPECT_EQ(config("").optim.min_lr, 0);
   EXPECT_EQ(config("optim: {lr: 3.0e-3, min_lr: 10%}\n").optim.min_lr, 3e-4);
   EXPECT_EQ(config("optim: {lr: 0.03, min_lr: 1%}\n").optim.min_lr, 3e-4);
 }
 
-TEST_F(ConfigShares, the_model_reads_as_far_as_the_data_go) {
+TEST_F(ConfigPercentages, max_seq_len_is_the_seq_len_of_the_data_by_default) {
   EXPECT_EQ(config("data.seq_len: 512\n").model.max_seq_len, 512);
   EXPECT_EQ(config("data.seq_len: 64\nmodel.max_seq_len: 200%\n").model.max_seq_len, 128);
   EXPECT_THAT(error("model.max_seq_len: 50%\n"), HasSubstr("lower data.seq_len or raise"));
 }
 
-TEST_F(ConfigShares, a_share_is_of_what_holds_in_the_end) {
+TEST_F(ConfigPercentages, a_percentage_refers_to_the_final_value) {
   write("base.yaml", "train.steps: 1000\noptim.warmup_steps: 5%\n");
   EXPECT_EQ(config("base: base.yaml\ntrain.steps: 200\n").optim.warmup_steps, 10);
   EXPECT_EQ(config("base: base.yaml\n", {"optim.warmup_steps=30"}).optim.warmup_steps, 30);
   EXPECT_EQ(config("optim.warmup_steps: 30\n", {"optim.warmup_steps=2%"}).optim.warmup_steps, 10);
 }
 
-TEST_F(ConfigShares, the_resolved_configuration_has_the_number_and_says_what_it_is_a_share_of) {
+TEST_F(ConfigPercentages, the_resolved_configuration_has_the_number_and_its_percentage_as_origin) {
   write("a.yaml", "train.steps: 40\noptim.min_lr: 5%\n");
   const ResolvedConfig resolved = load_config("a.yaml", {"model.max_seq_len=300"});
   EXPECT_THAT(to_yaml(resolved.config), HasSubstr("\n  warmup_steps: 2\n"));
@@ -228,7 +228,7 @@ TEST_F(ConfigShares, the_resolved_configuration_has_the_number_and_says_what_it_
   EXPECT_THAT(text, HasSubstr("\n  max_seq_len: 300              # --set\n"));
 }
 
-TEST_F(ConfigShares, runs_of_a_sweep_have_shares_of_their_own) {
+TEST_F(ConfigPercentages, runs_of_a_sweep_resolve_percentages_separately) {
   const study::SweepConfig s = sweep(
       "optim.min_lr: 10%\nsweep: {lr: [0.01, 0.2], grid: {train.steps: [100, 300]}, arms: {a: "
       "}}\n");
@@ -239,7 +239,7 @@ TEST_F(ConfigShares, runs_of_a_sweep_have_shares_of_their_own) {
   EXPECT_EQ(s.runs[3].config().optim.warmup_steps, 15);
 }
 
-TEST_F(ConfigShares, a_bad_or_too_large_percentage_is_an_error_at_its_location) {
+TEST_F(ConfigPercentages, a_bad_or_too_large_percentage_is_an_error_at_its_location) {
   EXPECT_EQ(error("optim.warmup_steps: ten\n"),
             "a.yaml:1:21: error: optim.warmup_steps: expected an integer, or a fraction of "
             "train.steps such as 10%, got 'ten'");
@@ -254,12 +254,12 @@ TEST_F(ConfigShares, a_bad_or_too_large_percentage_is_an_error_at_its_location) 
             "the run has 10; lower optim.warmup_steps, for example to 10%, or raise train.steps");
 }
 
-TEST_F(ConfigShares, a_broken_whole_leaves_no_second_error) {
+TEST_F(ConfigPercentages, a_percentage_of_an_invalid_value_causes_no_second_error) {
   EXPECT_EQ(error("train.steps: 0\n"),
             "a.yaml:1:14: error: train.steps: 0 is out of range; need >= 1");
 }
 
-TEST(ConfigFields, the_default_of_a_struct_is_the_share_that_the_registry_names) {
+TEST(ConfigFields, defaults_of_structs_equal_the_percentages_in_the_registry) {
   int shares = 0;
   for (const Field& field : fields()) {
     if (field.spec.constraint.share_of.empty()) continue;

@@ -65,7 +65,7 @@ class SchemaInAjv : public ConfigFiles {
   }
 };
 
-TEST_F(SchemaInAjv, accepts_every_shipped_file_sweeps_too) {
+TEST_F(SchemaInAjv, accepts_every_shipped_file_including_sweeps) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kSource / "configs")) {
     const bool claims =

@@ -40,7 +40,7 @@ TEST_F(SweepAxes, wortsman_stands_for_seven_rates) {
   EXPECT_EQ(s.runs[0].config().run.name, "a-lr3e-04");
 }
 
-TEST_F(SweepAxes, each_arm_may_have_a_rate_of_its_own_by_its_size_times_factors) {
+TEST_F(SweepAxes, each_arm_may_have_its_own_rate_by_size_times_factors) {
   write("best/lr.csv",
         "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n"
         "a,32,1,0.0123,,,1.5,1 2,\nb,32,1,0.004,0.003,0.005,1.5,1,\nb,64,1,0.00833,,,1.5,1,\n"

@@ -87,7 +87,7 @@ TEST_F(SweepFile, a_sweep_can_have_a_sweep_as_base) {
   EXPECT_EQ(s.runs[1].config().train.steps, 70);
 }
 
-TEST_F(SweepFile, a_sweep_needs_arms_with_names_of_their_own) {
+TEST_F(SweepFile, a_sweep_needs_arms_with_unique_names) {
   EXPECT_EQ(sweep_error("train.steps: 60\n"),
             "s.yaml:1:1: error: this file has no 'sweep.arms'; list the arms, or train one model "
             "with 'difftape train'");
@@ -159,7 +159,7 @@ TEST_F(SweepFile, only_the_sweep_sets_names_folders_and_seeds_of_runs) {
       "s.yaml:2:45: error: sweep.seeds: an arm cannot contain a sweep; remove this key");
 }
 
-TEST_F(SweepFile, a_sweep_file_that_is_not_there_is_missing_input) {
+TEST_F(SweepFile, a_missing_sweep_file_is_missing_input) {
   EXPECT_EQ(message(system::Exit::missing_input, [] { study::load_sweep("gone.yaml"); }),
             "gone.yaml: no such file");
 }

@@ -71,7 +71,7 @@ TEST_F(ConfigRules, independent_weight_decay_is_below_one) {
   EXPECT_TRUE(config("optim.independent_weight_decay: true\n").optim.independent_weight_decay);
 }
 
-TEST_F(ConfigRules, checkpoints_that_stay_are_among_some_that_go) {
+TEST_F(ConfigRules, keep_interval_needs_keep_last) {
   EXPECT_EQ(
       error("train: {keep_interval: 100}\n"),
       "a.yaml:1:9: error: train.keep_interval: keep_interval 100 has no effect, because without "
@@ -111,7 +111,7 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
       << "keys of other types are not checked";
 }
 
-TEST_F(ConfigRules, a_soft_cap_leaves_something_to_cap) {
+TEST_F(ConfigRules, a_soft_cap_is_not_too_small) {
   EXPECT_EQ(
       error("model: {final_logit_softcap: 1.0e-50, attention.attn_logit_softcap: 0.0001}\n"),
       "a.yaml:1:9: error: model.final_logit_softcap: 1e-50 is too small; need 0 (no cap) or at "
@@ -254,7 +254,7 @@ TEST_F(ConfigRules, the_spike_window_is_long_enough_for_the_first_verdict) {
             "but the window holds 49; lower log.spike_min_history or raise log.spike_window");
 }
 
-TEST_F(ConfigRules, the_numbers_of_a_spike_fit_its_rule) {
+TEST_F(ConfigRules, the_spike_parameters_fit_their_rule) {
   EXPECT_EQ(error("log: {spike_rule: zclip, spike_window: 128}\n"),
             "a.yaml:1:26: error: log.spike_window: zclip uses a moving average and has no "
             "window, but log.spike_window is 128; leave it at 0");
@@ -264,7 +264,7 @@ TEST_F(ConfigRules, the_numbers_of_a_spike_fit_its_rule) {
   EXPECT_EQ(config("log: {spike_rule: llmc, spike_window: 64}\n").log.spike_window, 64);
 }
 
-TEST_F(ConfigRules, a_rule_stays_silent_while_one_of_its_keys_cannot_be_read) {
+TEST_F(ConfigRules, a_rule_is_skipped_if_one_of_its_keys_cannot_be_read) {
   EXPECT_EQ(error("model: {num_heads: 7, d_model: x}\n"),
             "a.yaml:1:32: error: model.d_model: expected an integer, got 'x'");
   EXPECT_EQ(error("model: {num_heads: 7, d_modl: 70}\n"),

@@ -117,7 +117,7 @@ TEST_F(ConfigWriter, yaml_reads_back_to_the_identical_configuration) {
   }
 }
 
-TEST_F(ConfigWriter, yaml_of_what_excludes_other_keys_reads_back_too) {
+TEST_F(ConfigWriter, yaml_of_mutually_exclusive_keys_reads_back_too) {
   Config before;
   before.model.attention.qk_clip_threshold = 100.5;
   before.model.attention.sliding_window = 77;
@@ -172,7 +172,7 @@ std::vector<std::string> keys_of(const char* begin, unsigned flags, bool with) {
   return keys;
 }
 
-TEST(ConfigFields, say_what_each_key_is_about) {
+TEST(ConfigFields, have_flags_that_classify_each_key) {
   using Keys = std::vector<std::string>;
   const Keys paths{"data.path", "data.val_path"};
   EXPECT_EQ(
@@ -199,7 +199,7 @@ TEST(ConfigFields, say_what_each_key_is_about) {
   EXPECT_EQ(keys_of("", kNamesData, true), paths);
 }
 
-TEST(ConfigFields, of_another_version_are_about_what_their_section_is) {
+TEST(ConfigFields, of_another_version_have_the_flags_of_their_section) {
   EXPECT_TRUE(has_flag("data.kind", kOfTask));
   EXPECT_TRUE(has_flag("log.spike_sigma", kOfResult));
   EXPECT_FALSE(has_flag("log.spike_sigma", kOfArm));
@@ -207,7 +207,7 @@ TEST(ConfigFields, of_another_version_are_about_what_their_section_is) {
   EXPECT_TRUE(has_flag("model.rope_scaling", kBesideModel));
 }
 
-TEST(ConfigDifferences, are_the_keys_of_the_flags_in_the_order_of_the_registry) {
+TEST(ConfigDifferences, are_the_keys_with_the_flags_in_the_order_of_the_registry) {
   Config a, b;
   EXPECT_TRUE(differences(a, b).empty());
   b.optim.lr = 1.5;
@@ -224,7 +224,7 @@ TEST(ConfigDifferences, are_the_keys_of_the_flags_in_the_order_of_the_registry) 
   EXPECT_EQ(numbers[0].b, "1.5");
 }
 
-TEST(ConfigFields, of_spikes_say_the_numbers_of_each_rule) {
+TEST(ConfigFields, of_spikes_list_the_defaults_of_each_rule) {
   EXPECT_THAT(
       find_field("log.spike_window")->help,
       HasSubstr(
@@ -281,7 +281,7 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(member_count<Config>(), 6u);
 }
 
-TEST(ConfigFields, the_attention_kinds_are_those_of_the_layers) {
+TEST(ConfigFields, the_attention_kinds_equal_the_kinds_in_layers) {
   EXPECT_EQ(find_field("model.attention.kind")->spec.constraint.names, attention_kinds());
   EXPECT_EQ(find_field("model.attention"), nullptr);
 }

@@ -179,7 +179,7 @@ TEST(WholeRow, ends_with_the_shorter_sequence) {
   EXPECT_EQ(data->info()["tokens"], 20);
 }
 
-TEST(WholeRow, needs_a_token_to_predict) {
+TEST(WholeRow, needs_at_least_two_tokens) {
   EXPECT_THAT([] { whole(1, 8, 4); },
               testing::ThrowsMessage<DataError>(
                   "the row has 1 tokens, but must have at least two; give more data"));

@@ -130,7 +130,7 @@ TEST(WhyNotHf, accepts_only_models_that_config_json_can_express) {
   EXPECT_GT(let_through, 20);
 }
 
-TEST(HfConfig, says_what_transformers_would_otherwise_assume) {
+TEST(HfConfig, contains_the_values_that_transformers_would_otherwise_assume) {
   ModelConfig model = of_kind("diff_v2");
   model.num_kv_heads = 2;
   model.rope_theta = 500;

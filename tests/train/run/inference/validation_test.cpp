@@ -220,7 +220,7 @@ TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   EXPECT_TRUE(std::isnan(groups.loss[6]));
 }
 
-TEST(PositionLosses, are_means_over_the_sequences_in_which_a_place_is_scored) {
+TEST(PositionLosses, are_means_over_the_sequences_in_which_a_position_is_scored) {
   Batch batch{.batch = 2, .seq = 2, .tokens = {0, 1, 0, 1, 1, 1}, .scored = {1, 1, 0, 1}};
   // Targets by (b, t): 1 and 0, then 1 (not scored) and 1.
   const real two = static_cast<real>(std::log(2.0));

@@ -17,7 +17,7 @@ using test::contents;
 using test::TinyProject;
 using testing::HasSubstr;
 
-TEST(OtherRun, is_one_that_differs_in_what_changes_a_result) {
+TEST(OtherRun, differs_in_a_key_that_changes_a_result) {
   const TinyProject project;
   fs::create_directory(project / "run");
   test::put(project / "run/config.yaml", to_yaml(project.config));
@@ -174,14 +174,14 @@ TEST_F(Branch, needs_a_free_directory_and_a_compatible_checkpoint) {
   EXPECT_EQ(read_status(project / "run-2").step, 40);
 }
 
-class Fork : public testing::Test {
+class InitFrom : public testing::Test {
  protected:
-  Fork() { EXPECT_EQ(project.train("old"), system::Exit::ok); }
+  InitFrom() { EXPECT_EQ(project.train("old"), system::Exit::ok); }
 
   test::TinyProject project;
 };
 
-TEST_F(Fork, starts_from_the_weights_of_the_other_run) {
+TEST_F(InitFrom, starts_from_the_weights_of_the_other_run) {
   EXPECT_THAT(test::output(project.difftape({"train", "tiny.yaml", "--init-from", "old", "--out",
                                              "new", "--set", "optim.lr=0.005"})),
               HasSubstr("starting with the weights of "));
@@ -198,7 +198,7 @@ TEST_F(Fork, starts_from_the_weights_of_the_other_run) {
   for (const double loss : test::losses(project / "new")) EXPECT_EQ(train_step(by_hand).loss, loss);
 }
 
-TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
+TEST_F(InitFrom, trains_on_other_data_as_another_model_of_the_same_shape) {
   test::put(project / "other.txt", std::string(4000, 'x') + test::tiny_text());
   project.config.data.path = {(project / "other.txt").string()};
   project.config.train.init_from = (project / "old/checkpoints").string();
@@ -209,7 +209,7 @@ TEST_F(Fork, trains_on_other_data_as_another_model_of_the_same_shape) {
   EXPECT_EQ(test::losses(project / "new").front(), train_step(by_hand).loss);
 }
 
-TEST_F(Fork, keeps_train_init_from_when_resumed) {
+TEST_F(InitFrom, keeps_train_init_from_when_resumed) {
   ASSERT_EQ(project.train("other"), system::Exit::ok);
   std::vector<std::string> words{"train", "tiny.yaml", "--init-from", "old", "--out", "new"};
   ASSERT_EQ(project.difftape(words).exit, 0);
@@ -220,7 +220,7 @@ TEST_F(Fork, keeps_train_init_from_when_resumed) {
                         (project / "other").string()));
 }
 
-TEST_F(Fork, resumes_before_its_first_checkpoint_only_with_the_same_weights) {
+TEST_F(InitFrom, resumes_before_its_first_checkpoint_only_with_the_same_weights) {
   project.config.train.init_from = (project / "old").string();
   ASSERT_EQ(project.train("new"), system::Exit::ok);
   const std::string measured = test::measured(project / "new");
@@ -238,14 +238,14 @@ TEST_F(Fork, resumes_before_its_first_checkpoint_only_with_the_same_weights) {
   EXPECT_THROW(project.train("new", true), DataError);
 }
 
-TEST_F(Fork, needs_the_old_run_only_until_its_first_checkpoint) {
+TEST_F(InitFrom, needs_the_old_run_only_until_its_first_checkpoint) {
   project.config.train.init_from = (project / "old").string();
   ASSERT_EQ(project.train("new"), system::Exit::ok);
   fs::remove_all(project / "old");
   EXPECT_EQ(project.train("new", true), system::Exit::ok);
 }
 
-TEST_F(Fork, of_missing_or_mismatched_weights_creates_no_run) {
+TEST_F(InitFrom, of_missing_or_mismatched_weights_creates_no_run) {
   const auto error = [&](const std::vector<std::string>& arguments, int exit) {
     std::vector<std::string> all{"train", "tiny.yaml", "--out", "new"};
     all.insert(all.end(), arguments.begin(), arguments.end());

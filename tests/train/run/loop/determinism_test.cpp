@@ -151,7 +151,7 @@ struct Project : TinyProject {
   }
 };
 
-TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recomputed) {
+TEST_P(Precisions, give_the_same_bits_for_any_threads_with_and_without_recomputation) {
   for (const std::string kind : {"softmax", "diff_v1", "diff_v2"}) {
     Project tiny(kind, GetParam());
     ASSERT_EQ(tiny.train("1"), system::Exit::ok);
@@ -164,7 +164,7 @@ TEST_P(Precisions, give_the_same_bits_whatever_the_threads_and_whatever_is_recom
   }
 }
 
-TEST_P(Precisions, change_the_loss_but_little) {
+TEST_P(Precisions, change_the_loss_only_slightly) {
   Project tiny("diff_v2", GetParam());
   tiny.config.train.steps = 12;
   ASSERT_EQ(tiny.train("rounded"), system::Exit::ok);
@@ -179,7 +179,7 @@ TEST_P(Precisions, change_the_loss_but_little) {
 INSTANTIATE_TEST_SUITE_P(Words, Precisions, testing::Values("bf16", "bf16_emulated"),
                          [](const auto& word) { return word.param; });
 
-TEST(Precision, is_refused_by_the_program_of_doubles_with_what_to_write_instead) {
+TEST(Precision, below_full_is_rejected_by_the_double_precision_program_with_a_remedy) {
   const TinyProject tiny;
   const auto outcome =
       tiny.difftape({"train", "tiny.yaml", "--set", "train.precision=bf16_emulated"},

@@ -192,7 +192,7 @@ TEST_F(Workers, a_full_disk_for_one_arm_does_not_stop_the_others) {
   EXPECT_EQ(rows[2]["state"], "finished");
 }
 
-TEST_F(Workers, keep_an_index_that_no_sweep_wrote) {
+TEST_F(Workers, do_not_replace_an_index_that_no_sweep_wrote) {
   fs::create_directories(project / "out");
   put(project / "out/index.csv", "my,notes\n");
   const Outcome outcome = sweep({});

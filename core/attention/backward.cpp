@@ -123,8 +123,10 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
       multiply_panel(head_of(call.in.v, block.b, work.output.value[map]), dims.value_dim, work.dout,
                      block, tile, to.dp[map]);
     }
-    multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), dims.head_dim,
-                   work.queries[map], block, tile, to.p[map]);
+    if (tile.maps[map]) {
+      multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), dims.head_dim,
+                     work.queries[map], block, tile, to.p[map]);
+    }
     for_each_lanes(block, tile, [&](const Lanes& lanes) {
       const Buffers at = to.at(lanes.offset(tile));
       cap_and_mask(call.in, block, tile, map, lanes, at.p[map], at.slopes[map]);
@@ -205,6 +207,8 @@ void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGr
                 {to.dv, work.output.value[map], dims.value_dim, to.first_value[block.head][map]});
   }
   for (Index map = 0; map < dims.maps; ++map) {
+    // The gradients of a map that does not read the tile are 0; a first tile overwrites dQ.
+    if (!tile.maps[map] && !tile.first) continue;
     const Index query = work.output.query[map], key = work.output.key[map];
     multiply_rows(at.p[map], block, tile, head_of(call.in.k, block.b, key), dims.head_dim,
                   head_data(call.to.dq, block.b, query, block.begin),

@@ -46,8 +46,10 @@ void score(const ForwardCall& call, Work& work, Index map) {
   pack_queries(queries, call.in.scale, work.panel);
   for_each_tile(block, [&](const Tile& tile) {
     real* scores = work.maps[map] + tile.offset();
-    multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), width, work.panel, block,
-                   tile, scores);
+    if (tile.maps[map]) {
+      multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), width, work.panel, block,
+                     tile, scores);
+    }
     for_each_lanes(block, tile, [&](const Lanes& lanes) {
       real* at = scores + lanes.offset(tile);
       cap_and_mask(call.in, block, tile, map, lanes, at, nullptr);

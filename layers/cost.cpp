@@ -16,18 +16,17 @@ void add(ModelCost::Counts& counts, std::string_view name, Index count) {
   }
 }
 
-/// Returns twice the mean number of keys that a query reads: half the square, minus keys before a
-/// window; or half the square of its block plus up to `others` earlier blocks.
+/// Returns twice the mean number of keys that a query reads, its own as half a key: those before it
+/// and in its window; with blocks only its own block and `others` earlier ones.
 double twice_read(const AttentionFields& fields, Index seq, Index others) {
   const Index window = fields.sliding_window, size = fields.block_size;
-  const auto keys = static_cast<double>(window > 0 ? std::min(window, seq) : seq);
-  if (size == 0) return 2 * keys - keys * keys / static_cast<double>(seq);
-  double pairs = 0;
-  for (Index begin = 0; begin < seq; begin += size) {
-    const auto rows = static_cast<double>(std::min(size, seq - begin));
-    pairs += rows * (2 * static_cast<double>(std::min(begin, others * size)) + rows);
+  const Index most = 2 * (window > 0 ? window : seq);
+  Index pairs = 0;
+  for (Index t = 0; t < seq; ++t) {
+    const Index seen = std::min(2 * t + 1, most);
+    pairs += size > 0 ? std::min(seen, 2 * (t % size + others * size) + 1) : seen;
   }
-  return pairs / static_cast<double>(seq);
+  return static_cast<double>(pairs) / static_cast<double>(seq);
 }
 
 /// Returns the widths of q k^T and W v over all heads; two products W v if value heads differ.

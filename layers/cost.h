@@ -21,11 +21,11 @@ struct ModelCost {
   Index active_parameters = 0;
   /// Floating-point operations of forward and backward per token at sequence length `seq`. A
   /// multiply-add counts 2, causal attention half the square, backward twice forward. Block-sparse
-  /// attention counts the keys read, or an upper bound if maps choose separately. Lookups, norms,
-  /// choices of blocks and element-wise work are not counted.
+  /// attention counts the keys read, or an upper bound if maps choose separately or with a window.
+  /// Lookups, norms, choices of blocks and element-wise work are not counted.
   double train_flops_per_token = 0;
-  double attention_flops_per_token = 0;  ///< part of flops_per_token that grows with seq
-  /// Part of flops_per_token for projections of attention.
+  double attention_flops_per_token = 0;  ///< part of train_flops_per_token that grows with seq
+  /// Part of train_flops_per_token for projections of attention.
   double attention_projection_flops_per_token = 0;
   /// Floating-point operations that read a prompt of `seq` tokens and return the logits after it; a
   /// cross-decoder and the output head process the last token only.

@@ -227,5 +227,16 @@ TEST(Cost, counts_the_keys_of_the_blocks_that_are_read) {
                    all * (2.0 / 3 * 5 / 8 + 1.0 / 3 * 7 / 8));
 }
 
+TEST(Cost, counts_the_keys_of_a_window_in_the_blocks_that_are_read) {
+  ModelConfig config = config_of("softmax");
+  const double all = model_cost(config, 64).attention_flops_per_token;  // 64 * 32 keys
+  config.attention.block_size = 16;
+  config.attention.num_selected_blocks = 2;
+  config.attention.sliding_window = 20;
+  // The queries of a block but the first read 16.5, 17.5, 18.5, 19.5, and 12 times 20 keys.
+  EXPECT_DOUBLE_EQ(model_cost(config, 64).attention_flops_per_token,
+                   all * (16 * 8 + 3 * (72 + 12 * 20)) / (64 * 32));
+}
+
 }  // namespace
 }  // namespace difftape

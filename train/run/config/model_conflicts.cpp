@@ -111,9 +111,6 @@ void check_blocks(const AttentionFields& fields, Conflicts& conflicts) {
       !sparse && (fields.num_selected_blocks > 0 || separately), {count, size, selection},
       "dense attention has no blocks to select; write block_size, such as 64, or leave "
       "out num_selected_blocks and block_selection");
-  conflicts.add_if(sparse && fields.sliding_window > 0, {size, "attention.sliding_window"},
-                   "a window and selected blocks exclude each other; write sliding_window: 0 or "
-                   "block_size: 0");
   conflicts.add_if(sparse && separately && fields.maps() == 1, {selection},
                    "with one softmax map per head there is no second map to select blocks for; "
                    "write block_selection: averaged, or kind: diff_v1 or diff_v2");
@@ -197,13 +194,17 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
 void check_yoco(const ModelConfig& model, Conflicts& conflicts) {
   if (model.yoco_self_layers == 0) return;
   conflicts.add_if(
-      model.yoco_self_layers >= model.num_layers, {},
-      "{} layers of the self-decoder leave none of num_layers {} to the cross-decoder; "
-      "write fewer, such as half of num_layers, or 0 for an ordinary decoder",
+      model.yoco_self_layers >= model.num_layers, {"num_layers"},
+      "{} layers of the self-decoder leave none of num_layers {} to the cross-decoder; write "
+      "model.yoco_self_layers below num_layers, such as half of it, or 0 for an ordinary decoder",
       model.yoco_self_layers, model.num_layers);
   conflicts.add_if(model.attention.sliding_window == 0, {"attention.sliding_window"},
                    "the self-decoder needs a window; write model.attention.sliding_window, such as "
                    "an eighth of data.seq_len, or model.yoco_self_layers: 0");
+  conflicts.add_if(model.attention.block_size > 0, {"attention.block_size"},
+                   "a prompt runs the cross-decoder for its last token only, but the first token "
+                   "of a block selects its blocks; write model.attention.block_size: 0 or "
+                   "model.yoco_self_layers: 0");
 }
 
 }  // namespace

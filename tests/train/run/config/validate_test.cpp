@@ -136,9 +136,6 @@ TEST_F(ConfigRules, selected_blocks_must_exist_and_fit) {
       "num_selected_blocks and block_selection";
   rejected("num_selected_blocks: 2", 19, "num_selected_blocks: " + dense);
   rejected("block_selection: separately", 19, "block_selection: " + dense);
-  rejected("block_size: 64, num_selected_blocks: 2, sliding_window: 8", 59,
-           "sliding_window: a window and selected blocks exclude each other; write sliding_window: "
-           "0 or block_size: 0");
   rejected("block_size: 64, num_selected_blocks: 2, block_selection: separately", 59,
            "block_selection: with one softmax map per head there is no second map to select blocks "
            "for; write block_selection: averaged, or kind: diff_v1 or diff_v2");
@@ -184,9 +181,14 @@ TEST_F(ConfigRules, qk_clip_is_rejected_with_keys_that_change_the_logits) {
 
 TEST_F(ConfigRules, a_cross_decoder_needs_a_self_decoder_with_a_window) {
   EXPECT_EQ(error("model: {yoco_self_layers: 4, num_layers: 4, attention: {sliding_window: 9}}\n"),
-            "a.yaml:1:9: error: model.yoco_self_layers: 4 layers of the self-decoder leave none of "
-            "num_layers 4 to the cross-decoder; write fewer, such as half of num_layers, or 0 for "
-            "an ordinary decoder");
+            "a.yaml:1:30: error: model.num_layers: 4 layers of the self-decoder leave none of "
+            "num_layers 4 to the cross-decoder; write model.yoco_self_layers below num_layers, "
+            "such as half of it, or 0 for an ordinary decoder");
+  EXPECT_EQ(error("model: {yoco_self_layers: 2, attention: {sliding_window: 9, block_size: 16, "
+                  "num_selected_blocks: 2}}\n"),
+            "a.yaml:1:61: error: model.attention.block_size: a prompt runs the cross-decoder for "
+            "its last token only, but the first token of a block selects its blocks; write "
+            "model.attention.block_size: 0 or model.yoco_self_layers: 0");
   EXPECT_EQ(error("model.yoco_self_layers: 2\n"),
             "a.yaml:1:1: error: model.yoco_self_layers: the self-decoder needs a window; write "
             "model.attention.sliding_window, such as an eighth of data.seq_len, or "

@@ -97,6 +97,17 @@ study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepCon
   return {words, a.sbatch, &std::cout};
 }
 
+/// Prints each warning of the runs to be trained once, with the arm of the first such run.
+void say_warnings(const study::SweepConfig& sweep) {
+  std::set<std::string> known;
+  for (const study::SweepRun& each : sweep.runs) {
+    if (!each.selected) continue;
+    for (const std::string& warning : run::warnings_of(each.config()))
+      if (known.insert(warning).second)
+        say(fmt::format("warning: arm {}: {}", each.base_arm, warning));
+  }
+}
+
 system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
   require_one_process();
   const bool is_auto = a.out == kOutAuto;
@@ -109,6 +120,7 @@ system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
       1)
     throw UsageError(
         "--power, --dry-run, --submit, --run and --compare exclude each other; give one of them");
+  if (a.run.empty()) say_warnings(sweep);  // a job array of runs has warned when it was submitted
   if (a.power) {
     print_power(sweep);
   } else if (a.dry_run) {

@@ -223,6 +223,17 @@ TEST_F(Sweep, a_second_sweep_at_the_same_time_is_rejected) {
   process.wait();
 }
 
+TEST_F(Sweep, warns_once_of_a_setting_without_effect_and_names_its_arm) {
+  put(project / "s.yaml",
+      with_last_arm("softmax: {model.attention.sliding_window: 4096}") + "  seeds: [1, 2]\n");
+  const Outcome outcome = sweep({"--dry-run"});
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(outcome.err,
+            "difftape: warning: arm softmax: model.attention.sliding_window is 4096, longer than "
+            "data.seq_len 16, so training hides no token; write a shorter window, or 0\n");
+  EXPECT_EQ(sweep({"--dry-run", "--arms", "diff_v1"}).err, "");
+}
+
 TEST_F(Sweep, rejects_out_that_is_a_file_and_keeps_the_file) {
   const std::string text = contents(project / "text.txt");
   const Outcome outcome = project.difftape({"sweep", "s.yaml", "--out", "text.txt"});

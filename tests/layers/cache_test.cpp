@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "layers/language_model.h"
+#include "tests/core/attention_problem.h"
 #include "tests/layers/attention_layer.h"
 
 namespace difftape {
@@ -12,19 +13,10 @@ namespace {
 
 using test::Layer;
 using test::layer_config;
+using test::tokens_of;
 
 constexpr Index kBatchSize = 2, kSeqLen = 45;
 constexpr double kTolerance = sizeof(real) == 4 ? 1e-5 : 1e-13;
-
-/// Tokens [begin, begin + n) of x (B, T, C).
-Tensor tokens_of(const Tensor& x, Index begin, Index n) {
-  const Shape& s = x.shape();
-  Tensor part = Tensor::empty(s.with(1, n));
-  for (Index b = 0; b < s[0]; ++b) {
-    std::copy_n(x.row(b * s[1] + begin), n * s[2], part.row(b * n));
-  }
-  return part;
-}
 
 /// The documents of these tokens.
 DocumentOffsets documents_of(const DocumentOffsets& all, Index begin, Index n) {

@@ -78,11 +78,16 @@ TEST(Attention, gradients_of_a_batch_equal_gradients_of_its_sequences) {
 }
 
 TEST(Attention, gradients_are_added_to_previous_ones_on_request) {
-  for (const HeadMapping& mapping : {HeadMapping::standard(4, 2), HeadMapping::doubled(2, 1)}) {
+  const std::pair<HeadMapping, BlockSparsity> cases[] = {
+      {HeadMapping::standard(4, 2), {}},
+      {HeadMapping::doubled(2, 1), {}},
+      {HeadMapping::doubled(2, 1), {16, 2, true}}};  // one map alone reads some first tiles
+  for (const auto& [mapping, blocks] : cases) {
     for (const Index batch : {2, 16}) {  // work in parts, work in one part
       Problem problem(mapping, batch, 150, 8, 6);
+      problem.in.blocks = blocks;
       const Tensor dout = random(problem.forward().out.shape(), "dout");
-      const AttentionGradients alone = problem.backward(dout);
+      const AttentionGradients alone = problem.backward(dout);  // replaces NaN
       const AttentionGradients added = problem.backward(dout, Accumulate::yes, real(0.5));
       for (const auto which :
            {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {

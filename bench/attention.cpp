@@ -69,14 +69,10 @@ void compare_times(Index tokens, int rounds) {
     };
     AttentionCall softmax = call("softmax"), v1 = call("diff_v1"), v2 = call("diff_v2");
     TwoCalls two(batch, seq);
-    const std::vector<std::function<void()>> works{[&] { softmax.run(); }, [&] { v1.run(); },
-                                                   [&] { v2.run(); }, [&] { two.run_maps(); },
-                                                   [&] { two.run_all(); }};
-    std::vector<std::vector<double>> seconds(works.size());
-    for (const auto& work : works) work();
-    for (int round = 0; round < rounds; ++round) {
-      for (size_t i = 0; i < works.size(); ++i) seconds[i].push_back(seconds_of(works[i]));
-    }
+    const auto seconds =
+        interleaved_seconds({[&] { softmax.run(); }, [&] { v1.run(); }, [&] { v2.run(); },
+                             [&] { two.run_maps(); }, [&] { two.run_all(); }},
+                            rounds);
     const auto ms = [&](size_t i) {
       return fmt::format("{:.2f}", 1e3 * stats::quantile(seconds[i], 0.5));
     };
@@ -100,27 +96,22 @@ void compare_blocks(Index seq, int rounds) {
                        {"V2", "ms"},
                        {"dense / V2", "median (10-90 %)"}},
                       {}};
-  const auto call = [&](const BlockSparsity& sparsity) {
-    AttentionCall v2 = attention_call("diff_v2", kHeads, kHeadDim, 1, seq);
-    v2.in.blocks = sparsity;
-    return v2;
-  };
   const std::pair<const char*, BlockSparsity> cases[] = {
       {"all keys", {}},
       {"25 % of the pairs of blocks", {kSize, quarter}},
       {"25 % of the blocks", {kSize, blocks / 4}},
       {"25 % of the pairs, separately", {kSize, quarter, true}},
       {"all blocks", {kSize, blocks}}};
-  std::vector<AttentionCall> calls;
-  for (const auto& [name, sparsity] : cases) calls.push_back(call(sparsity));
-  std::vector<std::vector<double>> seconds(calls.size());
-  for (int round = -1; round < rounds; ++round) {  // the first one warms up
-    for (size_t i = 0; i < calls.size(); ++i) {
-      const double time = seconds_of([&] { calls[i].run(); });
-      if (round >= 0) seconds[i].push_back(time);
-    }
+  AttentionCall call = attention_call("diff_v2", kHeads, kHeadDim, 1, seq);
+  std::vector<std::function<void()>> works;
+  for (const auto& [name, sparsity] : cases) {
+    works.push_back([&call, sparsity] {
+      call.in.blocks = sparsity;
+      call.run();
+    });
   }
-  for (size_t i = 0; i < calls.size(); ++i) {
+  const auto seconds = interleaved_seconds(works, rounds);
+  for (size_t i = 0; i < works.size(); ++i) {
     const Index selected = cases[i].second.num_selected;
     table.rows.push_back({cases[i].first, selected > 0 ? std::to_string(selected) : "-",
                           fmt::format("{:.1f}", 1e3 * stats::quantile(seconds[i], 0.5)),

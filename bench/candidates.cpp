@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/measure.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "layers/cost.h"
@@ -21,8 +22,7 @@ using Command = std::vector<std::string>;
 run::Config resolved(const Training& training) {
   run::Config config = run::load_config(training.config, training.overrides).config;
   if (!training.kind.empty()) config.model = app::with_kind(config.model, training.kind);
-  const std::string unsupported = run::unsupported_reason(config.model);
-  if (!unsupported.empty()) throw ConfigError(unsupported);
+  require_supported(training.config, config.model);
   return config;
 }
 

@@ -10,23 +10,22 @@
 #include "bench/attention_call.h"
 #include "bench/measure.h"
 #include "core/attention/decode.h"
-#include "core/error.h"
 #include "layers/language_model.h"
 #include "train/app/plan.h"
-#include "train/run/config/reader.h"
 #include "train/system/text_table.h"
 
 namespace difftape::bench {
 namespace {
 
 struct Arguments {
-  std::string config;
-  std::vector<std::string> kinds{"softmax", "diff_v1", "diff_v2"}, overrides;
+  ModelOptions models{.kinds = {"softmax", "diff_v1", "diff_v2"}, .rounds = 7};
   std::vector<Index> contexts{256, 1024, 4096}, batches{1, 4, 8};
-  int rounds = 7, tokens = 8;
+  int tokens = 8;
 
   /// Most tokens of a sequence: the longest context and the tokens generated after it.
-  Index capacity() const { return *std::ranges::max_element(contexts) + (rounds + 1) * tokens; }
+  Index capacity() const {
+    return *std::ranges::max_element(contexts) + (models.rounds + 1) * tokens;
+  }
 };
 
 /// A model in the middle of generation.
@@ -61,7 +60,7 @@ constexpr Grouped kGrouped[] = {{"softmax, 2 queries a key (GQA)", 2},
 
 std::vector<Writer> make_writers(const Arguments& arguments, Index batch) {
   std::vector<Writer> all;
-  ModelConfig base = run::load_config(arguments.config, arguments.overrides).config.model;
+  ModelConfig base = arguments.models.load().model;
   base.max_seq_len = arguments.capacity();
   const auto add = [&](std::string name, const ModelConfig& config) {
     auto model = std::make_unique<LanguageModel>(config);
@@ -69,10 +68,9 @@ std::vector<Writer> make_writers(const Arguments& arguments, Index batch) {
     ModelKvCache cache = model->make_cache(batch, arguments.capacity());
     all.push_back({std::move(name), std::move(model), std::move(cache)});
   };
-  for (const std::string& kind : arguments.kinds) {
+  for (const std::string& kind : arguments.models.kinds) {
     const ModelConfig config = app::with_kind(base, kind);
-    const std::string unsupported = run::unsupported_reason(config);
-    if (!unsupported.empty()) throw ConfigError(fmt::format("{}: {}", kind, unsupported));
+    require_supported(kind, config);
     add(kind, config);
   }
   for (const Grouped& grouped : kGrouped) {
@@ -93,7 +91,7 @@ void measure_at(std::vector<Writer>& writers, Index context, const Arguments& ar
     writer.write(arguments.tokens);
     writer.tokens_per_sec.clear();
   }
-  for (int round = 0; round < arguments.rounds; ++round) {
+  for (int round = 0; round < arguments.models.rounds; ++round) {
     for (Writer& writer : writers) writer.tokens_per_sec.push_back(writer.write(arguments.tokens));
   }
 }
@@ -156,28 +154,23 @@ void print_value_reads(const Arguments& arguments) {
     cache.append(call.in.k, call.in.v);
     const AttentionCall last = attention_call("diff_v1", kHeads, kHeadDim, 1, 1);
     const AttentionInputs maps[] = {one_map(last.in, 0), one_map(last.in, 1)};
-    const auto one = [&] { attention_cached(last.in, cache); };
-    const auto two = [&] {
-      Tensor a = attention_cached(maps[0], cache);
-      const Tensor b = attention_cached(maps[1], cache);
-      for (Index i = 0; i < a.size(); ++i) a.data()[i] -= real(0.5) * b.data()[i];
-    };
     constexpr int kCalls = 20;
-    const auto repeated = [](const auto& work) {
-      return seconds_of([&] {
-               for (int i = 0; i < kCalls; ++i) work();
-             }) /
-             kCalls;
+    const auto one = [&] {
+      for (int repeat = 0; repeat < kCalls; ++repeat) attention_cached(last.in, cache);
     };
-    std::vector<double> once, twice;
-    one(), two();
-    for (int round = 0; round < 3 * arguments.rounds; ++round) {
-      once.push_back(repeated(one));
-      twice.push_back(repeated(two));
-    }
+    const auto two = [&] {
+      for (int repeat = 0; repeat < kCalls; ++repeat) {
+        Tensor a = attention_cached(maps[0], cache);
+        const Tensor b = attention_cached(maps[1], cache);
+        for (Index i = 0; i < a.size(); ++i) a.data()[i] -= real(0.5) * b.data()[i];
+      }
+    };
+    const auto seconds = interleaved_seconds({one, two}, 3 * arguments.models.rounds);
+    const auto ms = [&](size_t i) {
+      return fmt::format("{:.3f}", 1e3 / kCalls * stats::quantile(seconds[i], 0.5));
+    };
     table.rows.push_back(
-        {std::to_string(context), fmt::format("{:.3f}", 1e3 * stats::quantile(once, 0.5)),
-         fmt::format("{:.3f}", 1e3 * stats::quantile(twice, 0.5)), ratio_text(twice, once)});
+        {std::to_string(context), ms(0), ms(1), ratio_text(seconds[1], seconds[0])});
   }
   fmt::print("attention of one token, {} heads of {}: values read once, and once a map\n{}", kHeads,
              kHeadDim, to_text(table));
@@ -189,23 +182,17 @@ void print_value_reads(const Arguments& arguments) {
 int main(int argc, char** argv) {
   CLI::App app("decoding of several attention kinds, interleaved");
   difftape::bench::Arguments arguments;
-  app.add_option("CONFIG", arguments.config)->required();
-  app.add_option("--kinds", arguments.kinds)->delimiter(',');
+  arguments.models.add_to(app);
   app.add_option("--context", arguments.contexts, "tokens before the one that is written")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   app.add_option("--batch", arguments.batches, "sequences")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
-  app.add_option("--set", arguments.overrides)->allow_extra_args(false)->take_all();
-  app.add_option("--rounds", arguments.rounds)->check(CLI::PositiveNumber);
   app.add_option("--tokens", arguments.tokens, "tokens that one kind writes in a round")
       ->check(CLI::PositiveNumber);
   return difftape::bench::run_program(app, argc, argv, [&] {
-    difftape::bench::print_environment();
-    fmt::print("{}\n\n",
-               difftape::bench::describe(
-                   difftape::run::load_config(arguments.config, arguments.overrides).config));
+    arguments.models.print_header();
     difftape::bench::print_decoding(arguments);
     difftape::bench::print_value_reads(arguments);
   });

@@ -11,6 +11,7 @@
 #include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/platform.h"
+#include "train/run/config/reader.h"
 #include "train/run/records/run_files.h"
 #include "train/system/exit.h"
 
@@ -32,6 +33,15 @@ double seconds_of(const std::function<void()>& work) {
   const auto started = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+std::vector<std::vector<double>> interleaved_seconds(
+    const std::vector<std::function<void()>>& works, int rounds) {
+  std::vector<std::vector<double>> seconds(works.size());
+  for (const auto& work : works) work();
+  for (int round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < works.size(); ++i) seconds[i].push_back(seconds_of(works[i]));
+  return seconds;
 }
 
 ProcessMemory process_memory() {
@@ -59,6 +69,25 @@ std::string describe(const run::Config& config) {
       "d_model {}, {} layers, {} heads, d_ff {}, vocabulary {}, T {}, batch {}, match_params {}",
       m.d_model, m.num_layers, m.num_heads, m.d_ff, m.vocab_size, config.data.seq_len,
       config.data.batch_size, m.match_params);
+}
+
+void require_supported(const std::string& name, const ModelConfig& model) {
+  const std::string unsupported = run::unsupported_reason(model);
+  throw_if<ConfigError>(!unsupported.empty(), "{}: {}", name, unsupported);
+}
+
+void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("CONFIG", config)->required();
+  app.add_option("--kinds", kinds)->delimiter(',');
+  app.add_option("--set", overrides)->allow_extra_args(false)->take_all();
+  app.add_option("--rounds", rounds)->check(CLI::PositiveNumber);
+}
+
+run::Config ModelOptions::load() const { return run::load_config(config, overrides).config; }
+
+void ModelOptions::print_header() const {
+  print_environment();
+  fmt::print("{}\n\n", describe(load()));
 }
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {

@@ -43,8 +43,7 @@ run::Config config_of(const std::string& path, const std::vector<std::string>& o
                       const std::string& kind) {
   run::Config config = run::load_config(path, overrides).config;
   if (!kind.empty()) config.model = app::with_kind(config.model, kind);
-  const std::string unsupported = run::unsupported_reason(config.model);
-  if (!unsupported.empty()) throw ConfigError(unsupported);
+  require_supported(path, config.model);
   return config;
 }
 

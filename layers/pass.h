@@ -24,7 +24,8 @@ struct ModelKvCache {
   Index batch() const { return layers.front().batch(); }
   Index length() const { return layers.front().length(); }  ///< tokens per sequence
   Index capacity() const { return layers.front().capacity(); }
-  /// Returns the bytes that the next token reads.
+  /// Returns the bytes that the next token reads without windows and blocks; counts a cache that
+  /// several layers read once.
   Index bytes_read() const {
     Index bytes = 0;
     for (const KvCache& layer : layers) bytes += layer.bytes_read();

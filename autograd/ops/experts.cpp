@@ -210,31 +210,32 @@ Var experts(const Var& x, const Routed& routed, const Experts& weights, const Va
   std::vector<Var> inputs{x, routed.weights, residual};
   for (const auto* list : {&weights.gate, &weights.up, &weights.down})
     inputs.insert(inputs.end(), list->begin(), list->end());
-  return record(
-      "experts", y, inputs,
-      [x = x.value(), w, gate, up, wg, wu, wd, routing, precision, dx = x.gradient(),
-       dweights = routed.weights.gradient(), dresidual = residual.gradient(),
-       dwg = gradients_of(weights.gate), dwu = gradients_of(weights.up),
-       dwd = gradients_of(weights.down)](const Tensor& dy) {
-        dresidual.add(dy);
-        const auto products = [&] { return RowProducts(*routing, precision); };
-        Tensor t = Tensor::like(gate), xs = gathered(x, *routing);
-        HiddenGradients d;
-        {
-          const Tensor dys = gathered(dy, *routing);
-          products().multiply(dys, wd, true, t).run();
-          d = hidden_backward(gate, up, w, t);
-          products().add_to(dwd, dys, t).add_to(dwg, d.dgate, xs).add_to(dwu, d.dup, xs).run();
-        }
-        t = Tensor();
-        add_to_weights(dweights, d.dweights, *routing);
-        if (!dx.requires_grad()) return;
-        products().multiply(d.dgate, wg, true, xs).run();  // the gradient of xs
-        products().multiply(d.dup, wu, true, xs, Accumulate::yes).run();
-        Gradient::Buffer to = dx.buffer();
-        sum_rows(xs, *routing, to.accumulate == Accumulate::yes ? to.grad.data() : nullptr,
-                 to.grad);
-      });
+  return record("experts", y, inputs,
+                [x = x.value(), w, gate, up, wg, wu, wd, routing, precision, dx = x.gradient(),
+                 dweights = routed.weights.gradient(), dresidual = residual.gradient(),
+                 dwg = gradients_of(weights.gate), dwu = gradients_of(weights.up),
+                 dwd = gradients_of(weights.down)](const Tensor& dy) {
+                  dresidual.add(dy);
+                  const auto products = [&] { return RowProducts(*routing, precision); };
+                  Tensor t = Tensor::like(gate);
+                  HiddenGradients d;
+                  {
+                    const Tensor dys = gathered(dy, *routing);
+                    products().multiply(dys, wd, true, t).run();
+                    d = hidden_backward(gate, up, w, t);
+                    products().add_to(dwd, dys, t).run();
+                  }
+                  t = Tensor();
+                  add_to_weights(dweights, d.dweights, *routing);
+                  Tensor xs = gathered(x, *routing);
+                  products().add_to(dwg, d.dgate, xs).add_to(dwu, d.dup, xs).run();
+                  if (!dx.requires_grad()) return;
+                  products().multiply(d.dgate, wg, true, xs).run();  // the gradient of xs
+                  products().multiply(d.dup, wu, true, xs, Accumulate::yes).run();
+                  Gradient::Buffer to = dx.buffer();
+                  sum_rows(xs, *routing,
+                           to.accumulate == Accumulate::yes ? to.grad.data() : nullptr, to.grad);
+                });
 }
 
 }  // namespace difftape

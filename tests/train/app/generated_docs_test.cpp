@@ -36,7 +36,7 @@ std::string commands_page() {
   Context context;
   for (const AddCommand add : commands()) add(*program, context);
   std::string page = fmt::format(
-      "# Commands\n\nFor users of the command line: the `--help` of every command. The README "
+      "# Commands\n\nThis page shows the `--help` of every command. The README "
       "groups them by purpose, and [run-directory](run-directory.md) lists the exit codes.\n{}",
       kNote);
   append_commands(*program, program->get_name(), page);
@@ -55,7 +55,7 @@ std::string item(const run::KeyInfo& key) {
 
 std::string config_page() {
   std::string page = fmt::format(
-      "# Configuration reference\n\nFor those who write configurations: every key with its type, "
+      "# Configuration reference\n\nThis page lists every key with its type, "
       "default, range and unit. `difftape config keys` prints the same list.\n{}",
       kNote);
   std::string section;
@@ -107,7 +107,7 @@ const char* suffix_of(run::Per per) {
 
 std::string metrics_page() {
   std::string page = fmt::format(
-      "# Metrics\n\nFor those who analyze runs: every metric of `metrics.jsonl`, its unit (none if "
+      "# Metrics\n\nThis page lists every metric of `metrics.jsonl`, its unit (none if "
       "dimensionless) and the steps that log it. [run-directory](run-directory.md) shows how to "
       "read the file.\n\nFor text read as bytes, nats per token are nats per byte. A1 and A2 are "
       "the two softmax maps of a differential head. \"The map\" of a head is its softmax map, or "

@@ -205,14 +205,15 @@ inline constexpr Metric kMetrics[] = {
                  "Pearson correlation of lambda and context RMS over the tokens of a head: mean "
                  "over heads",
                  Of::token_lambda),
-    layer_metric("attn/sink_rate", "fraction",
-                 "fraction of heads whose map gives token 1 more than 0.3 (Gu et al. 2024)",
-                 Of::any,
-                 {"Sink rate", "fraction of heads that give the first token more than 0.3"}),
+    layer_metric(
+        "attn/sink_rate", "fraction",
+        "fraction of heads whose map gives token 1 a mean weight above 0.3 (Gu et al. 2024)",
+        Of::any,
+        {"Sink rate", "fraction of heads that give the first token a mean weight above 0.3"}),
     layer_metric("attn/map1/sink_rate", "fraction",
-                 "fraction of heads whose A1 gives token 1 more than 0.3", Of::two_maps),
+                 "fraction of heads whose A1 gives token 1 a mean weight above 0.3", Of::two_maps),
     layer_metric("attn/map2/sink_rate", "fraction",
-                 "fraction of heads whose A2 gives token 1 more than 0.3", Of::two_maps),
+                 "fraction of heads whose A2 gives token 1 a mean weight above 0.3", Of::two_maps),
     layer_metric("attn/first_token_mass", "fraction",
                  "weight that the map gives token 1: mean over heads and the first 64 tokens"),
     layer_metric("attn/entropy", "nats",
@@ -238,12 +239,12 @@ inline constexpr Metric kMetrics[] = {
      Per::rank, When::diagnostics},
     layer_metric(
         "attn/answer", "fraction",
-        "weight that the map of query tokens gives the answer: mean over queries and heads "
+        "weight of the answer in the map rows of query tokens: mean over queries and heads "
         "(Ye et al. 2024, 3B: 0.03 to 0.09 with softmax, 0.27 to 0.40 with V1)",
         Of::retrieval),
     layer_metric("attn/noise", "fraction",
-                 "weight that the map of query tokens gives the other tokens of the context: mean "
-                 "over queries and heads",
+                 "weight of the other context tokens in the map rows of query tokens: mean over "
+                 "queries and heads",
                  Of::retrieval),
     head_metric("attn/head/context_rms", "1", "attn/context_rms of each head"),
     head_metric("attn/head/first_token_mass", "fraction", "attn/first_token_mass of each head"),

@@ -51,8 +51,8 @@ const Quantity kQuantities[] = {
      Column{"spikes", "grad", Format::count, kEverywhere}},
     {"loss_spike_fraction", "fraction of steps with a loss spike", "fraction", kTrainLoss,
      spike_fraction,
-     "over the steps after the first 10 % (for a diverged run, up to the divergence) for which the "
-     "spike rule of the run has its minimum history",
+     "over the steps after the first 10 %, up to a divergence, at which the spike rule of the run "
+     "has its minimum history",
      Scale::difference, 4, kCounts},
     {"grad_norm_spike_fraction", "fraction of steps with a gradient spike", "fraction", kGradNorm,
      spike_fraction, "over the same steps, for spikes of the gradient norm", Scale::difference, 4,

@@ -208,7 +208,7 @@ class AxesReader {
       const auto words =
           mapped(*point, [](const SweptValue& value) { return value.key + " " + value.text; });
       errors_.add(point->front().node.location,
-                  fmt::format("sweep: {} is given twice", fmt::join(words, " with ")));
+                  fmt::format("sweep: {} is given twice; remove one", fmt::join(words, " with ")));
     }
   }
 

@@ -169,7 +169,7 @@ TEST_F(SweepAxes, missing_empty_and_repeating_lists_are_errors) {
       error_of("grid: {model.d_ff: 64, train.steps: [], optim.eps: [1e-8, 0.00000001]}"),
       "s.yaml:3:22: error: sweep.grid: model.d_ff needs a list of values, got '64'\n"
       "s.yaml:3:39: error: sweep.grid: train.steps needs a list of values, got an empty list\n"
-      "s.yaml:3:61: error: sweep: optim.eps 1e-08 is given twice");
+      "s.yaml:3:61: error: sweep: optim.eps 1e-08 is given twice; remove one");
   EXPECT_EQ(error_of("lr: []"),
             "s.yaml:3:7: error: sweep.lr: optim.lr needs a list of values, got an empty list");
   EXPECT_EQ(error_of("lr: wortman"),
@@ -185,8 +185,9 @@ TEST_F(SweepAxes, lists_of_a_zip_have_equal_lengths) {
   EXPECT_EQ(error_of("zip: {model.d_ff: [64, 128], train.steps: [60, 70, 80]}"),
             "s.yaml:3:45: error: sweep.zip: train.steps has 3 values, model.d_ff has 2; need lists "
             "of equal length");
-  EXPECT_EQ(error_of("zip: {model.d_ff: [64, 64], train.steps: [60, 60]}"),
-            "s.yaml:3:26: error: sweep: model.d_ff 64 with train.steps 60 is given twice");
+  EXPECT_EQ(
+      error_of("zip: {model.d_ff: [64, 64], train.steps: [60, 60]}"),
+      "s.yaml:3:26: error: sweep: model.d_ff 64 with train.steps 60 is given twice; remove one");
 }
 
 TEST_F(SweepAxes, values_of_the_wrong_type_and_out_of_range_are_all_reported) {

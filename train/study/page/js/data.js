@@ -29,8 +29,8 @@ const captionOf = (title, meaning) => filled(element('figcaption', '', title), e
 const swatch = arm =>
   `<span class="swatch arm-${arm % colors}${arm < colors ? '' : ' hollow'}"></span>`;
 
-// The conditions of each arm, one per learning rate, and the index of the drawn one: the selected
-// learning rate, or the only one; -1: the arm was not trained at this learning rate.
+// The conditions of each arm, one per learning rate, and the index of the one to draw: the only
+// one, or the one at the selected learning rate; -1: the arm was not trained at that rate.
 const conditionsOf = data.arms.map((_, arm) =>
   data.conditions.flatMap((condition, i) => condition.arm === arm ? [i] : []));
 const conditionOf = arm => conditionsOf[arm].length === 1 ? conditionsOf[arm][0]

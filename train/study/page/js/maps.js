@@ -42,7 +42,7 @@ function bar(colors, ticks) {
   });
 }
 
-// Formats the numbers of the cells with as many digits as fit; nothing below two digits.
+// Formats the numbers of the cells with three or two digits, whichever fit; nothing if neither fits.
 function cellTexts(context, {rows, values}, width) {
   const all = rows.length > 16 ? [] : [3, 2].map(digits =>
     values.map(value => value === null ? '' : short(value, digits)));

@@ -75,7 +75,7 @@ TEST(ContributingExample, has_the_gradient_of_finite_differences) {
   }
 }
 
-TEST(ContributingExample, says_which_shapes_it_cannot_take) {
+TEST(ContributingExample, names_the_shapes_that_it_rejects) {
   Tape tape;
   const Var a = tape.input(Tensor::full({3, 5}, 1)), b = tape.input(Tensor::full({3, 4}, 1));
   EXPECT_THAT([&] { dot_last(a, b); },

@@ -105,7 +105,7 @@ TEST(RandomPermutation, has_every_order_of_four_equally_often) {
   EXPECT_LT(chi_square, 60) << "23 degrees of freedom: 1 in 30,000 is above";
 }
 
-TEST(RandomPermutation, puts_every_number_at_every_place_and_leaves_no_neighbors_together) {
+TEST(RandomPermutation, puts_every_number_at_every_position_and_separates_neighbors) {
   constexpr std::uint64_t kSize = 37;
   constexpr int kSeeds = 37000;
   std::vector<int> counts(kSize * kSize);

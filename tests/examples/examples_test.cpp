@@ -67,7 +67,7 @@ std::vector<double> row(const std::string& text, const std::string& begin, size_
   return numbers;
 }
 
-TEST(Snr, gains_more_the_more_of_the_noise_the_maps_share) {
+TEST(Snr, grows_with_the_fraction_of_noise_that_the_maps_share) {
   const std::string out = printed("snr", {"1024", "100"});
   // softmax, lambda 1, the best lambda, its SNR, its gain
   const auto independent = row(out, "0            1    "), shared = row(out, "0.9          1    "),

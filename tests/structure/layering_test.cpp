@@ -162,7 +162,7 @@ TEST(Layering, the_namespace_of_a_file_matches_its_folder) {
   EXPECT_GT(found, 300);
 }
 
-TEST(Layering, each_external_library_is_included_behind_its_door_only) {
+TEST(Layering, each_external_library_is_included_only_where_allowed) {
   struct Door {
     std::regex header, files;
   };

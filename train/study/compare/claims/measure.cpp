@@ -25,7 +25,8 @@ Index missing_seeds(const Seeds& planned, const Pairs& found) {
 /// Adds the error of the held-out text if its groups are known: the error of the differences,
 /// summed over the pairs with these weights.
 void add_text_error(const std::vector<double>& weights, Measured& measured) {
-  std::map<double, std::pair<double, double>> pairs;  // by weight: all, and pairs with groups
+  // Numbers of pairs by weight: all, and the ones with groups.
+  std::map<double, std::pair<double, double>> pairs;
   std::size_t size = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     auto& [all, known] = pairs[weights[i]];

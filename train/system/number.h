@@ -11,8 +11,8 @@
 
 namespace difftape::system {
 
-/// Formats a number by a format of fmt such as "{:.4f}". Every NaN becomes `nan`, whatever its
-/// sign.
+/// Formats a number with a format string of fmt such as "{:.4f}". Every NaN becomes `nan`, whatever
+/// its sign.
 std::string number(double value, fmt::format_string<double&> format, const char* nan = "nan");
 
 // Numbers with all their digits, which read back exactly.

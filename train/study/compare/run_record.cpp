@@ -31,7 +31,7 @@ void require_data(const nlohmann::ordered_json& env, const std::string& who) {
   }
 }
 
-/// Returns the keys that a record knows; a row of an index has those that decide its numbers.
+/// Returns the keys that a record knows; a row of an index has the ones that determine its numbers.
 unsigned known_keys(bool is_row) { return is_row ? run::kOfNumbers : run::kAllKeys; }
 
 double loss_of_first_step(const run::MetricsTable& metrics) {

@@ -66,7 +66,7 @@ struct RunRecord : run::RunDir {
   /// no groups.
   run::GroupLosses group_losses() const;
   /// Returns the known keys of the configuration with their values as YAML; for a row of an index,
-  /// the keys that decide its numbers.
+  /// the keys that determine its numbers.
   run::FlatConfig values() const;
   /// Returns the value of a key without quotes; empty if there is no such key.
   std::string value(const std::string& key) const;

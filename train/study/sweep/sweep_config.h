@@ -141,7 +141,7 @@ struct RunListSource {
 /// of all runs, swept keys that an arm or an override sets, and duplicate names.
 std::vector<SweepRun> make_runs(const RunListSource& source, run::ConfigErrors& errors);
 
-/// Reports an error if a sweep or one of its arms sets a key that the sweep decides; their bases
+/// Reports an error if a sweep or one of its arms sets a key that the sweep controls; their bases
 /// may set it.
 void refuse_decided(const run::Assignment& given, bool in_arm, bool has_seeds,
                     run::ConfigErrors& errors);

@@ -232,7 +232,7 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-/// Returns the keys that decide the memory of a step, with their values.
+/// Returns the keys that determine the memory of a step, with their values.
 std::string sizes_of(const run::Config& config) {
   std::string text;
   for (const auto& [key, value] : run::flat_config(config)) {

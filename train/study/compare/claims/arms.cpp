@@ -87,7 +87,7 @@ std::string other_difference(const ArmRuns& a, const ArmRuns& b) {
   for (const std::string& key : differing_keys(first, second)) {
     if (run::has_flag(key, run::kOfArm) && !run::has_flag(key, run::kOfAttention)) return key;
   }
-  run::Config plain_a, plain_b;  // the fields that no kind decides
+  run::Config plain_a, plain_b;  // the fields that no kind sets
   plain_a.model.attention = plain_kind("softmax", *first.attention);
   plain_b.model.attention = plain_kind("softmax", *second.attention);
   const auto found = run::differences(plain_a, plain_b);

@@ -84,7 +84,7 @@ TEST_F(Exported, double_precision_stays_double) {
     in_double({"import", format + "64", "--out", format + "64.h5"});
     EXPECT_EQ(loss(format + "64.h5"), loss("tiny.yaml"));
     EXPECT_THAT(error(65, {"import", format + "64", "--out", "m.h5"}),
-                HasSubstr("its numbers are F64: single precision would round it; import it with "
+                HasSubstr("the tensors are F64: single precision would round them; import with "
                           "difftape-f64"));
     output({"export", "run", "--format", format, "--out", format});
     in_double({"import", format, "--out", format + "_wider.h5"});

@@ -27,7 +27,7 @@ if(DIFFTAPE_LIBXSMM)
       ${LIBXSMM_LIBRARY} ${LIBXSMM_NOBLAS_LIBRARY} ${CMAKE_DL_LIBS} pthread m)
     target_compile_definitions(difftape_xsmm INTERFACE DIFFTAPE_WITH_LIBXSMM=1)
   else()
-    message(STATUS "libxsmm not found: matrix products run on loops of our own")
+    message(STATUS "libxsmm not found: GEMM uses the portable kernels")
   endif()
 endif()
 

@@ -163,9 +163,9 @@ set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/gener
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
 difftape_sources(numeric_modules train/run/diagnostics train/stats train/study/figures)
 list(APPEND numeric ${numeric_modules})
-foreach(source IN LISTS numeric)  # a name that is no file would lose its flags in silence
+foreach(source IN LISTS numeric)  # a wrong name would lose its flags silently
   if(NOT EXISTS ${source})
-    message(FATAL_ERROR "cmake/targets.cmake: ${source} is no file")
+    message(FATAL_ERROR "cmake/targets.cmake: ${source} is not a file")
   endif()
 endforeach()
 

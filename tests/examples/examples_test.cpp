@@ -171,7 +171,7 @@ TEST_F(OwnAttention, refuses_fields_that_its_rule_does_not_have) {
   }
   const Outcome exported = own({"export", "tiny.yaml", "--format", "hf", "--out", "hf"});
   EXPECT_EQ(exported.exit, 64);
-  EXPECT_THAT(exported.err, HasSubstr("makes its context by a rule of its own"));
+  EXPECT_THAT(exported.err, HasSubstr("has a custom context rule"));
   const Outcome windowed =
       own({"config", "show", "tiny.yaml", "--set", "model.attention.sliding_window=4"});
   EXPECT_EQ(windowed.exit, 0) << windowed.err;

@@ -206,7 +206,8 @@ TEST(Charts, can_show_any_logged_metric) {
               ElementsAre("spike_score/loss", "attn/entropy/2", "val/old_name"));
   EXPECT_THAT(names_of(found.maps), ElementsAre("attn/entropy", "attn/head/entropy",
                                                 "attn/head/entropy/1", "optim/update_ratio"));
-  EXPECT_EQ(found.curves[0].caption, "%: steps so far whose loss was a spike by log.spike_rule");
+  EXPECT_EQ(found.curves[0].caption,
+            "%: percentage of steps so far whose loss was a spike by log.spike_rule");
   EXPECT_EQ(found.curves[1].title, "attn/entropy, layer 2");
   EXPECT_TRUE(found.notes.empty());
 }

@@ -50,6 +50,7 @@ void config_command(CLI::App& program, Context& context);
 void init_command(CLI::App& program, Context& context);
 void grads_command(CLI::App& program, Context& context);
 void eval_command(CLI::App& program, Context& context);
+void lengths_command(CLI::App& program, Context& context);
 void generate_command(CLI::App& program, Context& context);
 void export_command(CLI::App& program, Context& context);
 void import_command(CLI::App& program, Context& context);

@@ -44,8 +44,8 @@ void collect(const std::vector<std::string>& above, std::vector<std::vector<std:
   }
 }
 
-/// Provides the files of the examples: my.yaml, sweep.yaml, text.txt, books.jsonl, tokens.h5 and
-/// runs/diverged. The first example of `train` makes runs/mine.
+/// Provides the files of the examples: my.yaml, sweep.yaml, text.txt, books.jsonl, tokens.h5,
+/// runs/needles and runs/diverged. The first example of `train` makes runs/mine.
 class HelpExamples : public testing::Test {
  protected:
   HelpExamples() {
@@ -56,6 +56,11 @@ class HelpExamples : public testing::Test {
     std::ofstream(project / "my.yaml") << run::to_yaml(project.config);
     std::ofstream(project / "sweep.yaml") << "base: my.yaml\nsweep: {arms: {softmax: {}, diff_v2: "
                                              "{model.attention.kind: diff_v2}}}\n";
+    std::ofstream(project / "needles.yaml")
+        << "base: my.yaml\nrun: {name: needles}\nmodel: {max_seq_len: 32}\ntrain: {eval_batches: "
+           "10}\ndata: {type: needles, "
+           "seq_len: 32, needles: {facts: [1], queries: [1]}}\n";
+    test::output(project.difftape({"train", "needles.yaml"}));
     project.config.run.name = "diverged";
     project.config = test::explosive(project.config);
     project.save();

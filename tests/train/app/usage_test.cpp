@@ -85,6 +85,7 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: a command is missing; give one of init, train, sweep, report, runs, diff, eval, "
+      "lengths, "
       "generate, export, "
       "import, data, plan, config, dump-grads, replay, verify, gradcheck, doctor, completion\n"
       "see 'difftape --help'\n");

@@ -137,13 +137,13 @@ double train_loss(const RunRecord& run, const char* name) {
   return stats::mean(std::span(losses).last(std::min(count, losses.size())));
 }
 
-double val_loss(const RunRecord& run, const char* name) {
+double last_validation(const RunRecord& run, const char* name) {
   const std::vector<double> losses = logged(run.metrics, name).value;
   return run.diverged() || losses.empty() ? kNaN : losses.back();
 }
 
 double final_loss(const RunRecord& run, const char* name) {
-  const double final = val_loss(run, name);
+  const double final = last_validation(run, name);
   if (run.finished() && std::isnan(final)) return kNaN;
   return stats::capped_loss(final, run.first_loss);
 }

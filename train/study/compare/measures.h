@@ -39,9 +39,10 @@ double mean_of_layers_at_first_step(const RunRecord& run, const char* metric);
 /// Reduces over all layers and all steps that logged any.
 double largest_of_run(const RunRecord& run, const char* metric);
 
-/// Return the final loss in nats per token; NaN for a diverged run.
+/// Return the final training loss in nats per token, and the last value of a metric of validation;
+/// NaN for a diverged run.
 double train_loss(const RunRecord& run, const char* metric);
-double val_loss(const RunRecord& run, const char* metric);
+double last_validation(const RunRecord& run, const char* metric);
 /// Returns the last validation loss, capped at the loss at init; the loss at init for a diverged
 /// run.
 double final_loss(const RunRecord& run, const char* metric);

@@ -15,12 +15,12 @@ namespace difftape::app {
 /// A cell of the accuracy grid of one run (docs/metrics.md, task/accuracy).
 struct GridCell {
   std::filesystem::path run;
-  std::string arm;      ///< run.arm; run.name outside a sweep
-  Index seed = 0;       ///< run.seed
-  Index length = 0;     ///< tokens per sequence
-  std::string row;      ///< level of the task, "n4"
-  std::string column;   ///< "depth50"
-  double accuracy = 0;  ///< fraction of correct answers
+  std::string arm;          ///< run.arm; run.name outside a sweep
+  Index seed = 0;           ///< run.seed
+  Index length = 0;         ///< tokens per sequence
+  std::string row = {};     ///< level of the task, "n4"
+  std::string column = {};  ///< "depth50"
+  double accuracy = 0;      ///< fraction of correct answers
 };
 using LengthGrid = std::vector<GridCell>;
 

@@ -156,7 +156,8 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
   stored(std::vector<std::int64_t>{1, 2, std::numeric_limits<std::int64_t>::max()});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 2] is 9223372036854775807 or more, but"));
   stored(std::vector<float>{1, 1.5F, 2});
-  EXPECT_THAT(error(65), HasSubstr("tokens.h5: tokens does not hold integers"));
+  EXPECT_THAT(error(65),
+              HasSubstr("tokens.h5: tokens holds floating-point numbers, but must hold"));
 }
 
 TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
@@ -176,9 +177,11 @@ TEST_F(Grads, a_missing_or_invalid_batch_is_named) {
   batch({1, 4}, {1, 2, 3, 4}, "words");
   EXPECT_THAT(error(65), HasSubstr("difftape: tokens.h5: cannot read tokens: "));
   put(project / "tokens.h5", "hello");
-  EXPECT_EQ(error(65), "difftape: tokens.h5: not an HDF5 file\n");
+  EXPECT_EQ(error(65),
+            "difftape: tokens.h5: is not an HDF5 file, but must be one; restore the "
+            "file or write it again\n");
   fs::remove(project / "tokens.h5");
-  EXPECT_EQ(error(66), "difftape: tokens.h5: No such file or directory\n");
+  EXPECT_EQ(error(66), "difftape: cannot read tokens.h5: No such file or directory\n");
 }
 
 TEST_F(Grads, a_missing_or_invalid_model_is_named) {

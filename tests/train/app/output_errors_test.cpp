@@ -61,7 +61,8 @@ TEST_F(Output, a_folder_with_other_things_or_a_file_is_never_overwritten) {
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "text.txt"}), "difftape: text.txt" + rule);
   EXPECT_EQ(contents(project / "text.txt"), test::tiny_text());
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "text.txt/run"}),
-            "difftape: cannot create run directory text.txt/run: Not a directory\n");
+            "difftape: cannot create run directory text.txt/run: Not a directory; choose another "
+            "directory with --out\n");
 }
 
 TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
@@ -76,7 +77,8 @@ TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
   conditions.program = program;
   conditions.unprivileged = true;
   EXPECT_EQ(error({"train", "tiny.yaml", "--out", "locked/run"}, conditions),
-            "difftape: cannot create run directory locked/run: Permission denied\n");
+            "difftape: cannot create run directory locked/run: Permission denied; choose another "
+            "directory with --out\n");
   put(project / "s.yaml", "base: tiny.yaml\nsweep.arms: {a: , b: }\n");
   EXPECT_EQ(error({"sweep", "s.yaml", "--out", "locked/sweep"}, conditions),
             "difftape: cannot create sweep directory locked/sweep: Permission denied\n");

@@ -102,13 +102,13 @@ TEST_F(RunsCommand, omits_unreadable_runs_with_their_location) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\nruns/good "), Not(HasSubstr("runs/bad"))))
       << "a line that a crash cut off is not a damage";
   EXPECT_THAT(outcome.err,
-              StartsWith("difftape: left out: runs/bad/metrics.jsonl:2: not a line of metrics"));
+              StartsWith("difftape: left out: runs/bad/metrics.jsonl:2: is not a line of metrics"));
   EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1);
   fs::remove_all(good);
   const Outcome none = difftape({"runs"});
   EXPECT_EQ(none.exit, 65);
   EXPECT_EQ(none.out, "");
-  EXPECT_THAT(none.err, StartsWith("difftape: runs/bad/metrics.jsonl:2: not a line of metrics"));
+  EXPECT_THAT(none.err, StartsWith("difftape: runs/bad/metrics.jsonl:2: is not a line of metrics"));
 }
 
 TEST_F(RunsCommand, explains_why_a_directory_cannot_be_read) {

@@ -34,6 +34,7 @@ namespace {
 
 constexpr std::size_t kImageGrowth = 1 << 22;  // bytes by which a file in memory grows
 constexpr hsize_t kChunkRows = 4096;           // of a compressed dataset
+constexpr const char* kRemedy = "restore the file or write it again";
 
 template <class T>
 hid_t memory_type() {
@@ -100,15 +101,17 @@ struct File::State {
     return OutputError(fmt::format("{}: cannot write {}: {}", path.string(), object, reason()));
   }
   DataError cannot_read(const std::string& object) const {
-    return DataError(fmt::format("{}: cannot read {}: {}", path.string(), object, reason()));
+    return DataError(
+        fmt::format("{}: cannot read {}: {}; {}", path.string(), object, reason(), kRemedy));
   }
   Handle open_dataset(const std::string& name) const {
     Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset.valid()) throw cannot_read(name);
     const Handle made(H5Dget_create_plist(dataset), H5Pclose);
-    throw_if<DataError>(H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL,
-                        "{}: {} is stored in other files; copy it into this one", path.string(),
-                        name);
+    throw_if<DataError>(
+        H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL,
+        "{}: {} is stored in other files, but must be in this one; copy it into this one",
+        path.string(), name);
     return dataset;
   }
   /// Opens an attribute with exactly one element.
@@ -117,8 +120,9 @@ struct File::State {
                      H5Aclose);
     if (!attribute.valid()) throw cannot_read(object + ", attribute " + name);
     const Handle space(H5Aget_space(attribute), H5Sclose);
-    throw_if<DataError>(H5Sget_simple_extent_npoints(space) != 1,
-                        "{}: attribute {} of {} must have one value", path.string(), name, object);
+    const hssize_t found = H5Sget_simple_extent_npoints(space);
+    throw_if<DataError>(found != 1, "{}: attribute {} of {} has {} values, but must have one; {}",
+                        path.string(), name, object, found, kRemedy);
     return attribute;
   }
 };
@@ -140,7 +144,8 @@ File File::create(const std::filesystem::path& path, std::size_t user_block) {
   const Handle layout(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_userblock(layout, user_block);
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, layout, in_memory), H5Fclose);
-  throw_if<OutputError>(!file.valid(), "{}: cannot start: {}", path.string(), reason());
+  throw_if<OutputError>(!file.valid(), "{}: cannot create an HDF5 file: {}", path.string(),
+                        reason());
   return File(std::unique_ptr<State>(new State{path, std::move(file), user_block}));
 }
 
@@ -151,12 +156,13 @@ File File::open(const std::filesystem::path& path) {
   H5PLset_loading_state(0);
   if (access(path.c_str(), R_OK) != 0) {
     throw MissingInput(
-        fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
+        fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
   }
   throw_if<DataError>(!system::is_file(path) || H5Fis_hdf5(path.c_str()) <= 0,
-                      "{}: not an HDF5 file", path.string());
+                      "{}: is not an HDF5 file, but must be one; {}", path.string(), kRemedy);
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  throw_if<DataError>(!file.valid(), "{}: cannot open: {}", path.string(), reason());
+  throw_if<DataError>(!file.valid(), "{}: cannot open the HDF5 file: {}; {}", path.string(),
+                      reason(), kRemedy);
   return File(std::unique_ptr<State>(new State{path, std::move(file), 0}));
 }
 
@@ -164,7 +170,8 @@ template <Element T>
 void File::write(const std::string& dataset, const Shape& shape, std::span<const T> values,
                  Storage storage) {
   require_shape(shape.size() == std::ssize(values), "h5",
-                "{} values do not fill the shape {} of {}", values.size(), shape.str(), dataset);
+                "{} has {} values, but its shape {} needs {}", dataset, values.size(), shape.str(),
+                shape.size());
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const Handle space(H5Screate_simple(shape.rank(), extents.data(), nullptr), H5Sclose);
   const Handle made(H5Pcopy(untimed_dataset()), H5Pclose);
@@ -255,20 +262,24 @@ Shape File::shape(const std::string& dataset) const {
   double bytes = static_cast<double>(H5Tget_size(type));
   for (const Index extent : shape) bytes *= static_cast<double>(extent);
   const auto stored = static_cast<double>(H5Dget_storage_size(opened));
-  throw_if<DataError>(bytes > kMostCompressed * stored,
-                      "{}: {} should have {:.0f} bytes, but {:.0f} are stored",
-                      state_->path.string(), dataset, bytes, stored);
+  throw_if<DataError>(
+      bytes > kMostCompressed * stored,
+      "{}: {} has {:.0f} stored bytes, but its {:.0f} bytes need at least {:.0f}; {}",
+      state_->path.string(), dataset, stored, bytes, bytes / kMostCompressed, kRemedy);
   return Shape(shape);
 }
 
 namespace {
 
 /// Throws DataError unless the dataset has an integer type; HDF5 truncates fractions silently.
-void require_whole_numbers(const Handle& dataset, const std::filesystem::path& path,
-                           const std::string& name) {
+void require_integers(const Handle& dataset, const std::filesystem::path& path,
+                      const std::string& name) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
-  throw_if<DataError>(H5Tget_class(type) != H5T_INTEGER, "{}: {} does not hold integers",
-                      path.string(), name);
+  const H5T_class_t found = H5Tget_class(type);
+  throw_if<DataError>(
+      found != H5T_INTEGER,
+      "{}: {} holds {}, but must hold integers; write it with an integer type", path.string(), name,
+      found == H5T_FLOAT ? "floating-point numbers" : "values that are not numbers");
 }
 
 }  // namespace
@@ -276,17 +287,18 @@ void require_whole_numbers(const Handle& dataset, const std::filesystem::path& p
 template <Element T>
 void File::read(const std::string& dataset, std::span<T> into) const {
   const Shape found = shape(dataset);
-  require_shape(found.size() == std::ssize(into), "h5", "{}: {} is {}; {} values were expected",
-                state_->path.string(), dataset, found.str(), into.size());
+  require_shape(found.size() == std::ssize(into), "h5",
+                "{}: {} has the shape {}, but must have {} values; {}", state_->path.string(),
+                dataset, found.str(), into.size(), kRemedy);
   const Handle opened = state_->open_dataset(dataset);
-  if (std::integral<T>) require_whole_numbers(opened, state_->path, dataset);
+  if (std::integral<T>) require_integers(opened, state_->path, dataset);
   if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0)
     throw state_->cannot_read(dataset);
 }
 
 void File::read_range(const std::string& dataset, Index begin, std::span<std::int64_t> into) const {
   const Handle opened = state_->open_dataset(dataset);
-  require_whole_numbers(opened, state_->path, dataset);
+  require_integers(opened, state_->path, dataset);
   const Handle space(H5Dget_space(opened), H5Sclose);
   const hsize_t first = static_cast<hsize_t>(begin), count = into.size();
   const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose);
@@ -304,10 +316,10 @@ std::optional<File::Contiguous> File::contiguous(const std::string& dataset) con
   H5Pget_userblock(file_made, &user_block);
   const haddr_t offset = H5Dget_offset(opened);
   const std::size_t width = H5Tget_size(type);
-  const bool whole_numbers =
+  const bool integers =
       H5Tget_class(type) == H5T_INTEGER && (width == 1 || H5Tget_order(type) == H5T_ORDER_LE) &&
       H5Tget_precision(type) == 8 * width && (width >= 4 || H5Tget_sign(type) == H5T_SGN_NONE);
-  if (!whole_numbers || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) != 0 ||
+  if (!integers || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) != 0 ||
       user_block != 0 || offset == HADDR_UNDEF)
     return std::nullopt;
   return Contiguous{static_cast<std::size_t>(offset), width};
@@ -319,8 +331,8 @@ std::string File::string_attribute(const std::string& object, const std::string&
   char* text = nullptr;
   throw_if<DataError>(
       H5Tis_variable_str(type) <= 0 || H5Aread(attribute, type, &text) < 0 || text == nullptr,
-      "{}: attribute {} of {} is not a variable-length string", state_->path.string(), name,
-      object);
+      "{}: attribute {} of {} is not a variable-length string, but must be one; {}",
+      state_->path.string(), name, object, kRemedy);
   std::string value = text;
   H5free_memory(text);
   return value;

@@ -79,14 +79,16 @@ Index step_of(const ParsedLine& row, const auto& place) {
   std::uint64_t found = 0;
   if (row["step"].get(found) != simdjson::SUCCESS || found > kLargest)
     throw DataError(place() +
-                    ": not a line of metrics; expected a JSON object with an integer \"step\"");
+                    ": is not a line of metrics, but must be a JSON object with an integer "
+                    "\"step\"; remove the line");
   return static_cast<Index>(found);
 }
 
 void require_order(Index previous, Index step, const auto& place) {
   if (step <= previous) {
     throw DataError(
-        fmt::format("{}: step {} follows step {}; steps must increase", place(), step, previous));
+        fmt::format("{}: step {} follows step {}, but steps must increase; remove the line",
+                    place(), step, previous));
   }
 }
 
@@ -136,12 +138,12 @@ MetricsTable read_metrics(const std::filesystem::path& path) {
       if (!found)
         throw DataError(
             fmt::format("{}: {} is {}, but must be a number, \"NaN\", \"Infinity\" or "
-                        "\"-Infinity\", or a list of these",
+                        "\"-Infinity\", or a list of these; remove the line",
                         place(), name, simdjson::minify(value)));
       if (!add(table, name, std::move(*found)))
         throw DataError(
             fmt::format("{}: {} is {}, but must be a number in every line or a list in "
-                        "every line",
+                        "every line; remove the line",
                         place(), name, simdjson::minify(value)));
     }
   });

@@ -29,7 +29,8 @@ using Json = nlohmann::ordered_json;
 RunState state_of_name(const std::string& name) {
   const auto state = from_string<RunState>(name);
   if (!state || *state == RunState::queued || *state == RunState::killed)
-    throw std::domain_error(fmt::format("unknown state \"{}\"", name));
+    throw std::domain_error(fmt::format(
+        "state is \"{}\", but must be running, stopped, finished, diverged or failed", name));
   return *state;
 }
 
@@ -40,7 +41,8 @@ auto parse_file(const fs::path& path, F&& use) {
   try {
     return use(system::parse_json(text));
   } catch (const std::exception& error) {
-    throw DataError(fmt::format("{} is damaged: {}", path.string(), error.what()));
+    throw DataError(fmt::format("{} is damaged: {}; restore the file or repeat the run",
+                                path.string(), error.what()));
   }
 }
 
@@ -89,8 +91,9 @@ void create_run_dir(const fs::path& dir) {
         run ? "continue the run with --resume, or " : ""));
   }
   fs::create_directories(dir, error);
-  throw_if<OutputError>(bool(error), "cannot create run directory {}: {}", dir.string(),
-                        error.message());
+  throw_if<OutputError>(bool(error),
+                        "cannot create run directory {}: {}; choose another directory with --out",
+                        dir.string(), error.message());
 }
 
 void require_run_dir(const fs::path& dir) {

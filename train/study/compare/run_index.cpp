@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::vector<std::string>>;
 
+constexpr const char* kRemedy = "restore the file or give the directories of its runs";
+
 /// Columns that every row needs.
 constexpr const char* kNeeded[] = {"name", "arm", "seed", "lr", "state", "step", "steps", "config"};
 
@@ -44,9 +46,9 @@ T number(const RunIndex& index, const IndexRow& row, std::string_view column) {
     if (text.empty() && column != "lr") return kNaN;
   }
   if (const auto value = system::read_number<T>(text)) return *value;
-  throw DataError(fmt::format("{}: run {}: {} is '{}', but must be {}", index.file.string(),
+  throw DataError(fmt::format("{}: run {}: {} is '{}', but must be {}; {}", index.file.string(),
                               field_of(row, "name"), column, text,
-                              std::is_integral_v<T> ? "an integer" : "a number"));
+                              std::is_integral_v<T> ? "an integer" : "a number", kRemedy));
 }
 
 bool is_key(const std::string& column) {
@@ -91,9 +93,9 @@ Json env_of(const IndexRow& row) {
 run::RunState require_state(const RunIndex& index, const IndexRow& row) {
   const auto state = from_string<run::RunState>(field_of(row, "state"));
   if (state) return *state;
-  throw DataError(fmt::format("{}: run {}: state is '{}', but must be one of {}",
+  throw DataError(fmt::format("{}: run {}: state is '{}', but must be one of {}; {}",
                               index.file.string(), field_of(row, "name"), field_of(row, "state"),
-                              fmt::join(names<run::RunState>(), ", ")));
+                              fmt::join(names<run::RunState>(), ", "), kRemedy));
 }
 
 run::RunStatus status_of(const RunIndex& index, const IndexRow& row) {
@@ -114,8 +116,8 @@ Lines lines_of(const fs::path& file) {
   Lines lines = system::read_csv(system::read_text(file));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].size() == lines[0].size()) continue;
-    throw DataError(fmt::format("{}:{}: has {} fields, but must have {}, as the first line",
-                                file.string(), i + 1, lines[i].size(), lines[0].size()));
+    throw DataError(fmt::format("{}:{}: has {} fields, but must have {}, as the first line; {}",
+                                file.string(), i + 1, lines[i].size(), lines[0].size(), kRemedy));
   }
   return lines;
 }
@@ -249,9 +251,9 @@ RunIndex read_index(const fs::path& file) {
     for (std::size_t column = 0; column < lines[0].size(); ++column)
       row[lines[0][column]] = lines[i][column];
     if (!names.insert(row["name"]).second)
-      throw DataError(
-          fmt::format("{}:{}: is a second row of run {}, but each run must have one row",
-                      file.string(), i + 1, row["name"]));
+      throw DataError(fmt::format(
+          "{}:{}: is a second row of run {}, but each run must have one row; remove one of them",
+          file.string(), i + 1, row["name"]));
     require_state(index, row);
   }
   index.groups = read_groups(index);

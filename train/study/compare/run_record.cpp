@@ -26,8 +26,9 @@ void require_data(const nlohmann::ordered_json& env, const std::string& who) {
     const auto value = data->find(key);
     const bool text = std::string_view(key).ends_with("xxh3_128");
     if (value == data->end() || (text ? value->is_string() : value->is_number())) continue;
-    throw DataError(
-        fmt::format("{} is damaged: data.{} is {}", who, key, system::json_text(*value)));
+    throw DataError(fmt::format(
+        "{} is damaged: data.{} is {}, but must be a {}; restore the file or repeat the run", who,
+        key, system::json_text(*value), text ? "string" : "number"));
   }
 }
 

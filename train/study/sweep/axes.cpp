@@ -167,8 +167,9 @@ class AxesReader {
   bool may_be_swept(const std::string& section, const run::Assignment& values) {
     const std::string& key = values.key;
     if (run::has_flag(key, run::kOfSweep)) {
-      errors_.add(values.location, fmt::format("{}: {} cannot be swept here{}", section, key,
-                                               key == "run.seed" ? "; use sweep.seeds" : ""));
+      errors_.add(values.location,
+                  fmt::format("{}: {} cannot be swept here{}", section, key,
+                              key == "run.seed" ? "; use sweep.seeds" : "; remove it"));
       return false;
     }
     if (std::find(keys_.begin(), keys_.end(), key) != keys_.end()) {

@@ -38,7 +38,7 @@ void read_state(const fs::path& dir, RunProgress& progress) {
     if (!progress.selected) return;
     progress.exit = system::exit_of(error);
     progress.error =
-        fmt::format("{}; remove {} to train it from the start", error.what(), dir.string());
+        fmt::format("{}; or remove {} to train it from the start", error.what(), dir.string());
   }
 }
 

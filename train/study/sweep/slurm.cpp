@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "core/error.h"
@@ -39,7 +41,8 @@ struct Answer {
 /// Runs a command of Slurm and returns its output. Throws MissingInput if it is not installed.
 Answer ask(const std::vector<std::string>& command) {
   const system::File in(std::fopen("/dev/null", "r")), out(std::tmpfile()), err(std::tmpfile());
-  if (!in || !out || !err) throw OutputError("cannot create a temporary file");
+  if (!in || !out || !err)
+    throw OutputError(fmt::format("cannot create a temporary file: {}", std::strerror(errno)));
   system::Child child(command, {fileno(in.get()), fileno(out.get()), fileno(err.get())});
   const system::ExitStatus& status = child.wait();
   return {status.exit == 0 && status.signal == 0, system::contents_of(out.get()),

@@ -159,7 +159,7 @@ TEST_F(SweepAxes, keys_that_are_unknown_or_cannot_be_swept_are_errors) {
             "s.yaml:3:44: error: sweep.grid: base cannot be swept; use arms\n"
             "s.yaml:3:10: error: unknown key 'model.d_f'; did you mean 'model.d_ff'?\n"
             "s.yaml:3:26: error: sweep.grid: run.seed cannot be swept here; use sweep.seeds\n"
-            "s.yaml:3:55: error: sweep.grid: sweep.lr cannot be swept here");
+            "s.yaml:3:55: error: sweep.grid: sweep.lr cannot be swept here; remove it");
   EXPECT_EQ(error_of("gird: {model.d_ff: [1]}"),
             "s.yaml:3:3: error: unknown section 'sweep.gird'; did you mean 'sweep.grid'?");
 }

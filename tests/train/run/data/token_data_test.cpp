@@ -165,7 +165,7 @@ TEST_F(TokenData, damaged_and_foreign_files_are_reported_with_the_expected_forma
         ": the llm.c header states -1 tokens of 2 bytes, 1022 bytes in total, but the file has "
         "1024; it is truncated or damaged");
   put(dir / "text.h5", "no HDF5");
-  fails("text.h5", ": not an HDF5 file");
+  fails("text.h5", ": is not an HDF5 file, but must be one; restore the file or write it again");
   put_h5("other.h5", {500}, tokens<std::int32_t>(500), "words");
   fails("other.h5", ": has no dataset /tokens; `difftape data prepare` writes one");
   put_h5("rows.h5", {5, 100}, tokens<std::int32_t>(500));
@@ -201,7 +201,8 @@ TEST_F(TokenData, numbers_with_fractions_are_not_tokens) {
   file.write<float>("tokens", {200}, std::vector<float>(200, 1.7F));
   file.save();
   EXPECT_THAT([&] { make("float.h5"); },
-              ThrowsMessage<DataError>(testing::HasSubstr("tokens does not hold integers")));
+              ThrowsMessage<DataError>(
+                  testing::HasSubstr("tokens holds floating-point numbers, but must hold")));
 }
 
 TEST_F(TokenData, a_text_file_is_not_a_token_file) {

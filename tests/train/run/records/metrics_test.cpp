@@ -139,7 +139,8 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
         << line;
   };
   const std::string not_metrics =
-      "not a line of metrics; expected a JSON object with an integer \"step\"";
+      "is not a line of metrics, but must be a JSON object with an integer \"step\"; remove the "
+      "line";
   message("epoch 1 loss 2.5", not_metrics);
   message("[1, 2]", not_metrics);
   message("", not_metrics);
@@ -147,7 +148,7 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
   message("{\"step\":1.5}", not_metrics);
   message("{\"step\":-1}", not_metrics);
   message("{\"step\":9007199254740993}", not_metrics);
-  message("{\"step\":5}", "step 5 follows step 5; steps must increase");
+  message("{\"step\":5}", "step 5 follows step 5, but steps must increase; remove the line");
   message("{\"step\":6,\"a\":null}",
           "a is null, but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of "
           "these");
@@ -193,11 +194,13 @@ TEST(TruncateMetrics, reports_a_damaged_tail_and_does_not_change_it) {
     EXPECT_EQ(contents(dir / "m"), text);
   };
   const std::string no_line =
-      ": not a line of metrics; expected a JSON object with an integer \"step\"";
+      ": is not a line of metrics, but must be a JSON object with an integer \"step\"; remove the "
+      "line";
   refuses(whole + "{\"st\n{\"step\":5}\n", 2, ":4" + no_line);
   refuses(whole + std::string(20, '\0') + "\n", 3, ":4" + no_line);
   refuses("{\"step\":1}\nx\n{\"step\":3}\n", 2, ":2" + no_line);
-  refuses(whole + "{\"step\":3}\n", 2, ":4: step 3 follows step 3; steps must increase");
+  refuses(whole + "{\"step\":3}\n", 2,
+          ":4: step 3 follows step 3, but steps must increase; remove the line");
 }
 
 TEST(TruncateMetrics, does_not_read_lines_before_the_last_remaining_one) {

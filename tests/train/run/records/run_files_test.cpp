@@ -106,7 +106,9 @@ TEST(RunStatus, is_a_data_error_naming_the_file_if_damaged) {
   EXPECT_THAT([&] { read_status(dir.path()); }, ThrowsMessage<DataError>(HasSubstr(place)));
   put(dir / "status.json", "{\"state\": \"sleeping\"}");
   EXPECT_THAT([&] { read_status(dir.path()); },
-              ThrowsMessage<DataError>(place + "unknown state \"sleeping\""));
+              ThrowsMessage<DataError>(
+                  place + "state is \"sleeping\", but must be running, stopped, finished, diverged "
+                          "or failed; restore the file or repeat the run"));
 }
 
 TEST(Environment, records_command_facts_and_machine) {

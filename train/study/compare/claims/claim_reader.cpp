@@ -20,8 +20,10 @@ using run::ConfigErrors;
 using run::YamlNode;
 using system::read_number;
 
-constexpr const char* kNeedsFactor =
-    "expected a factor above 0, since this metric is compared by ratio";
+std::string needs_factor(double found) {
+  return fmt::format(
+      "is {:g}, but must be a factor above 0, since this metric is compared by ratio", found);
+}
 
 Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
   const std::vector<std::string> known = mapped(run::fields(), &run::Field::key);
@@ -32,7 +34,9 @@ Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& 
     auto& [of, values] = regime.emplace_back(key.text, std::vector<std::string>{});
     if (value.kind == YamlNode::Kind::scalar) values.push_back(value.text);
     for (const YamlNode& item : value.items) values.push_back(item.text);
-    if (values.empty()) map.wrong(key.text, "expected a value or a list of values");
+    if (values.empty())
+      map.wrong(key.text,
+                fmt::format("expected a value or a list of values, got {}", value.describe()));
   }
   return regime;
 }
@@ -78,7 +82,11 @@ class ClaimReader {
     if (const YamlNode* lr = map_.find("lr")) read_rates(*lr);
     const bool penalty = claim_.metric && claim_.metric == find_quantity("lr_penalty");
     if (penalty && claim_.own_lr.size() != 2)
-      map_.wrong("lr", "must name two learning rates for lr_penalty, such as [own, 4 x own]");
+      map_.wrong(
+          "lr",
+          fmt::format(
+              "has {} learning rates, but lr_penalty needs two; write two, such as [own, 4 x own]",
+              claim_.own_lr.size()));
     if (claim_.metric) take_margin();
     read_numbers();
     if (const YamlNode* controls = map_.find("controls")) read_controls(*controls);
@@ -107,7 +115,8 @@ class ClaimReader {
       }
     }
     if (!pair.arm.empty() && pair.arm == pair.reference)
-      map_.wrong("compared_with", "arm and reference are equal, but must differ");
+      map_.wrong("compared_with",
+                 "arm and reference are equal, but must differ; change one of them");
     const bool same = pair.arm == claim_.arm && pair.reference == claim_.reference;
     if (!pair.arm.empty() && same && pair.where == claim_.where)
       map_.wrong("compared_with", "equals the claim's own difference; change an arm or 'where'");
@@ -137,13 +146,17 @@ class ClaimReader {
     for (const auto& [key, list] : node.pairs) {
       const auto size = read_number<Index>(key.text);
       if (!size || *size < 1)
-        sizes.wrong(key.text, "expected a value of model.d_model, such as 64, before its seeds");
+        sizes.wrong(
+            key.text,
+            fmt::format("expected a value of model.d_model, such as 64, before its seeds, got '{}'",
+                        key.text));
       claim_.seeds_of_size[size.value_or(0)] = read_seeds(list, sizes, key.text);
     }
     if (claim_.over == Over::no_sizes) {
       map_.wrong("seeds", "seeds per size need mean_over or slope_over; add one of them");
     } else if (claim_.seeds_of_size.size() < 2) {
-      map_.wrong("seeds", "has one size, but must have at least two to compare over sizes");
+      map_.wrong("seeds",
+                 "has one size, but must have at least two to compare over sizes; add one");
     }
   }
 
@@ -157,8 +170,9 @@ class ClaimReader {
       }
     }
     std::ranges::sort(claim_.own_lr);
-    if (std::ranges::adjacent_find(claim_.own_lr) != claim_.own_lr.end())
-      map_.wrong("lr", "has a learning rate twice; remove one");
+    const auto twice = std::ranges::adjacent_find(claim_.own_lr);
+    if (twice != claim_.own_lr.end())
+      map_.wrong("lr", fmt::format("has {:g} x own twice; remove one", *twice));
     if (file_.learning_rates.empty())
       map_.wrong("lr", "needs the file of lr_star; name it in 'learning_rates' at the top");
     if (std::ranges::any_of(claim_.where, [](const auto& e) { return e.first == "optim.lr"; }))
@@ -185,16 +199,18 @@ class ClaimReader {
         map_.wrong("compared_with", "compares two differences and needs 'reference', not 'value'");
       if (claim_.over != Over::no_sizes)
         map_.wrong("value", "is the same for all sizes; compare with a 'reference' instead");
-      if (!is_number(claim_.value)) map_.wrong("value", kNeedsFactor);
+      if (!is_number(claim_.value)) map_.wrong("value", needs_factor(claim_.value));
     }
     const auto published = map_.get<std::vector<double>>("published", {});
-    if (!std::ranges::all_of(published, is_number)) {
-      map_.wrong("published", kNeedsFactor);
+    const auto no_factor = std::ranges::find_if_not(published, is_number);
+    if (no_factor != published.end()) {
+      map_.wrong("published", needs_factor(*no_factor));
     } else if (published.size() == 2 && published[0] <= published[1]) {
       claim_.published_low = published[0];
       claim_.published_high = published[1];
     } else if (map_.find("published")) {
-      map_.wrong("published", "expected two numbers, the lower first");
+      map_.wrong("published", fmt::format("expected two numbers, the lower first, got [{:g}]",
+                                          fmt::join(published, ", ")));
     }
     claim_.planned_sd = map_.get("planned_sd", kNone, run::above(ratio ? 1 : 0));
   }
@@ -208,7 +224,9 @@ class ClaimReader {
       Control control{arm(map, "arm"), map.metric("metric")};
       control.from = map.get("from", control.from);
       control.to = map.get("to", control.to);
-      if (!(control.from <= control.to)) map.wrong("from", "is above 'to', but must not be");
+      if (!(control.from <= control.to))
+        map.wrong("from", fmt::format("is {:g}, but must be at most 'to', {:g}; exchange them",
+                                      control.from, control.to));
       if (control.metric && control.metric->is_of_seed())
         map.wrong("metric", "spans all learning rates; a control needs a metric of one run");
       claim_.controls.push_back(control);
@@ -239,7 +257,8 @@ YamlMap::YamlMap(const YamlNode& node, std::string name, const std::vector<std::
                                                     : fmt::format("the keys of {} are {}", name_,
                                                                   fmt::join(known, ", "))));
     } else if (!seen.insert(key.text).second) {
-      errors.add(key.location, fmt::format("duplicate key '{}'", dotted(key.text)));
+      errors.add(key.location,
+                 fmt::format("duplicate key '{}'; keep one of them", dotted(key.text)));
     }
   }
 }
@@ -249,9 +268,13 @@ const YamlNode* YamlMap::find(const std::string& key) const {
   return found == node_->pairs.end() ? nullptr : &found->value;
 }
 
-std::string YamlMap::required(const std::string& key) const {
+void YamlMap::require(const std::string& key) const {
   if (is_map() && !find(key))
-    errors_->add(node_->location, fmt::format("{}: has no '{}'", name_, key));
+    errors_->add(node_->location, fmt::format("{}: has no '{}'; add it", name_, key));
+}
+
+std::string YamlMap::required(const std::string& key) const {
+  require(key);
   return get<std::string>(key, "");
 }
 
@@ -287,13 +310,17 @@ Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& ke
     const auto first = read_number<std::uint64_t>(text.substr(0, dots));
     const auto last = dots == text.npos ? first : read_number<std::uint64_t>(text.substr(dots + 2));
     if (!first || !last || *last < *first || *last - *first >= kMost) {
-      map.wrong(key, fmt::format("expected seeds such as 11 or 11..18, got '{}'", text));
+      map.wrong(key,
+                fmt::format("expected seeds such as 11 or 11..18, at most {} in a range, got '{}'",
+                            kMost, text));
       continue;
     }
     for (std::uint64_t seed = *first; seed <= *last; ++seed) seeds.push_back(seed);
   }
-  if (std::set(seeds.begin(), seeds.end()).size() < seeds.size())
-    map.wrong(key, "has a seed twice; remove one");
+  std::set<std::uint64_t> seen;
+  const auto twice =
+      std::ranges::find_if(seeds, [&](auto seed) { return !seen.insert(seed).second; });
+  if (twice != seeds.end()) map.wrong(key, fmt::format("has seed {} twice; remove one", *twice));
   return seeds;
 }
 

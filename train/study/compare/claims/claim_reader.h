@@ -36,6 +36,9 @@ class YamlMap {
         get<std::string>(key, std::string(to_string(fallback)), run::choices(names<E>()));
     return from_string<E>(text).value_or(fallback);
   }
+  /// Reports a missing key.
+  void require(const std::string& key) const;
+  /// Returns the string of a key, or "" after reporting that it is missing.
   std::string required(const std::string& key) const;
   const Quantity* metric(const std::string& key) const;
 

@@ -41,7 +41,7 @@ std::vector<ArmName> read_arms(const YamlNode& node, ConfigErrors& errors) {
     if (value.kind == YamlNode::Kind::null) continue;
     const YamlMap attention(value, "arms." + key.text, fields, errors);
     if (!attention.is_map()) continue;
-    if (attention.find("kind") == nullptr) attention.wrong("kind", "is missing");
+    attention.require("kind");
     check_attention(value, errors);
     arm.attention = value;
   }
@@ -66,7 +66,7 @@ std::map<std::string, Margin> read_margins(const YamlNode& node, ConfigErrors& e
     const Quantity* metric = metric_of_margin(key.text);
     const YamlMap each(value, map.dotted(key.text), {"margin", "reason"}, errors);
     if (metric == nullptr || !each.is_map()) continue;
-    if (each.find("margin") == nullptr) each.wrong("margin", "is missing");
+    each.require("margin");
     const double least = metric->scale == Scale::ratio ? 1 : 0;
     margins[key.text] = {each.get("margin", kNone, run::above(least)), each.required("reason")};
   }
@@ -139,7 +139,9 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   const std::string& rates = file.learning_rates;  // a sweep copies both next to its runs
   if (map.find("learning_rates") && (rates.empty() || rates.find('/') != std::string::npos)) {
     map.wrong("learning_rates",
-              fmt::format("is '{}', but must be the name of a file in the same folder", rates));
+              fmt::format(
+                  "is '{}', but must be the name of a file in the same folder; copy the file there",
+                  rates));
   }
   if (const YamlNode* margins = map.find("margins")) file.margins = read_margins(*margins, errors);
   if (const YamlNode* arms = map.find("arms")) file.arms = read_arms(*arms, errors);

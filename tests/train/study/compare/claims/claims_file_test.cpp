@@ -154,16 +154,19 @@ TEST(ClaimsFile, with_invalid_numbers_is_rejected) {
   EXPECT_THAT(error("  val_loss_per_decade: {margin: 0.02, reason: as much}\n", ""),
               HasSubstr("'not_higher' needs a margin; add val_loss_per_decade: {"));
   EXPECT_THAT(error("[-0.03, -0.02]", "[-0.02, -0.03]"),
-              HasSubstr("claims.loss.published: expected two numbers, the lower first"));
+              HasSubstr("claims.loss.published: expected two numbers, the lower first, got [-0.02, "
+                        "-0.03]"));
   EXPECT_THAT(error("alpha: 0.01", "alpha: 1"), HasSubstr("alpha"));
 }
 
 TEST(ClaimsFile, with_invalid_seeds_or_sizes_is_rejected) {
-  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [-1, 12..14"),
-              HasSubstr("seeds: expected seeds such as 11 or 11..18, got '-1'"));
+  EXPECT_THAT(
+      error("seeds: [11, 12..14", "seeds: [-1, 12..14"),
+      HasSubstr("seeds: expected seeds such as 11 or 11..18, at most 10000 in a range, got '-1'"));
   EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [11, 14..12"), HasSubstr("got '14..12'"));
   EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [11, 1..1000000"), HasSubstr("got '1..1000000'"));
-  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [12, 12..14"), HasSubstr("has a seed twice"));
+  EXPECT_THAT(error("seeds: [11, 12..14", "seeds: [12, 12..14"),
+              HasSubstr("has seed 12 twice; remove one"));
   EXPECT_THAT(error("{64: [11, 12], 32: [11..15]}", "{wide: [11, 12], 32: [11..15]}"),
               HasSubstr("claims.slope.seeds.wide: expected a value of model.d_model"));
   EXPECT_THAT(error("{64: [11, 12], 32: [11..15]}", "{32: [11..15]}"),
@@ -181,7 +184,7 @@ TEST(ClaimsFile, with_invalid_learning_rates_is_rejected) {
   EXPECT_THAT(error("[4 x own, own]", "[4 own, own]"),
               HasSubstr("claims.slope.lr: expected own or 4 x own, got '4 own'"));
   EXPECT_THAT(error("[4 x own, own]", "[1 x own, own]"),
-              HasSubstr("claims.slope.lr: has a learning rate twice"));
+              HasSubstr("claims.slope.lr: has 1 x own twice; remove one"));
   EXPECT_THAT(error("learning_rates: lr_star.csv\n", ""),
               HasSubstr("claims.slope.lr: needs the file of lr_star; name it in 'learning_rates'"));
   EXPECT_THAT(

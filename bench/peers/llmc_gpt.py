@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """GPT-2 in llm.c (train_gpt2.c on the CPU) as a candidate of bench_peers.
 
-The model differs: LayerNorm, biases, learned positions, GELU with d_ff = 4 d_model and a tied head,
-which are as many weights a layer as SwiGLU with 8/3 d_model. Layers, heads, d_model, T, batch and
-vocabulary are those asked for.
+The architecture differs from difftape's: LayerNorm, biases, learned positions, GELU with
+d_ff = 4 d_model and a tied head. A layer has as many weights as one with SwiGLU and
+d_ff = 8/3 d_model. Layers, heads, d_model, sequence length, batch and vocabulary are options.
 
-llm.c fixes batch and length in its source and trains to the end once started. This works on a copy
-of the source in which batch and length are set, validation and sampling are off, and every step
-waits for a byte on standard input; it is built with the Makefile of the checkout.
+llm.c fixes batch and length in its source and trains to the end once started. This script edits a
+copy of the source: it sets batch and length, disables validation and sampling, and makes every step
+wait for a byte on standard input. It builds the copy with the Makefile of the checkout.
 """
 
 import argparse
@@ -28,7 +28,7 @@ DATA = "dev/data/tinyshakespeare"
 
 
 def edited(source: str, args) -> str:
-    """The source with what it fixes replaced; every place must be there exactly once."""
+    """Returns the source with these lines replaced; exits unless each occurs exactly once."""
     places = [
         (r"int B = 4;", f"int B = {args.batch};"),
         (r"int T = 64;", f"int T = {args.seq_len};"),
@@ -40,8 +40,8 @@ def edited(source: str, args) -> str:
     for pattern, replacement in places:
         source, found = re.subn(pattern, replacement, source)
         if found != 1:
-            sys.exit(f"llmc_gpt: '{pattern}' is {found} times in train_gpt2.c, need 1: "
-                     "this llm.c is not one that is known here")
+            sys.exit(f"--llmc: train_gpt2.c contains '{pattern}' {found} times, but must contain "
+                     "it once; check out another version of llm.c")
     return source
 
 
@@ -53,7 +53,7 @@ def write(path: pathlib.Path, fields: tuple, body: np.ndarray) -> None:
 
 
 def random_model(args) -> np.ndarray:
-    """All parameters in the order of the checkpoint: matrices N(0, 0.02), norm weights 1, biases 0."""
+    """Returns all parameters in checkpoint order: matrices N(0, 0.02), norm weights 1, biases 0."""
     rng, c, layers = np.random.default_rng(1), args.d_model, args.layers
 
     def matrix(rows: int) -> np.ndarray:
@@ -75,10 +75,10 @@ def random_model(args) -> np.ndarray:
 
 
 def build(args, work: pathlib.Path) -> int:
-    """Source, program, checkpoint and tokens in `work`; returns the number of parameters."""
+    """Writes source, program, checkpoint and tokens to `work`. Returns the number of parameters."""
     checkout = pathlib.Path(args.llmc)
     if not (checkout / "train_gpt2.c").exists():
-        sys.exit(f"llmc_gpt: no train_gpt2.c in {checkout}")
+        sys.exit(f"--llmc: {checkout} has no train_gpt2.c; give a checkout of llm.c")
     shutil.copytree(checkout / "llmc", work / "llmc")
     shutil.copy(checkout / "Makefile", work)
     (work / "train_gpt2.c").write_text(edited((checkout / "train_gpt2.c").read_text(), args))
@@ -101,7 +101,7 @@ def main() -> None:
                  threads=os.cpu_count())
     for name, default in sizes.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default)
-    args, _ = parser.parse_known_args()  # what the other peers take besides
+    args, _ = parser.parse_known_args()  # ignores options of the other peers
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         parameters = build(args, work)

@@ -1,5 +1,5 @@
-"""The protocol of a candidate in bench_peers (bench/README.md): says once what it is, then takes
-training steps when a line asks for them and answers with how long each took."""
+"""The protocol of a candidate in bench_peers (bench/README.md). A candidate describes itself once.
+Then it reads requests "step N", runs N training steps and prints their times."""
 
 import json
 import pathlib
@@ -8,7 +8,10 @@ import time
 
 
 def memory(key: str, process: int | str = "self") -> int:
-    """Bytes of a process, by default this one: VmRSS now, VmHWM at most. 0 if not known."""
+    """Returns the memory of a process (default: this one) in bytes; 0 if unknown.
+
+    `key` is VmRSS for the current memory or VmHWM for its peak.
+    """
     status = pathlib.Path(f"/proc/{process}/status")
     for line in status.read_text().splitlines() if status.exists() else []:
         if line.startswith(key + ":"):
@@ -24,7 +27,10 @@ def seconds_of(work) -> float:
 
 def serve(version: str, idle_bytes: int, step, parameters: int | None = None,
           peak_bytes=lambda: memory("VmHWM")) -> None:
-    """`step()` takes a step and returns its seconds; `idle_bytes`: memory before the model."""
+    """Answers requests on standard input until it ends.
+
+    `step()` runs one step and returns its seconds; `idle_bytes` is the memory before the model.
+    """
     ready = {"version": version, "idle_bytes": idle_bytes}
     if parameters is not None:
         ready["parameters"] = parameters
@@ -32,6 +38,6 @@ def serve(version: str, idle_bytes: int, step, parameters: int | None = None,
     for line in sys.stdin:
         word, count = line.split()
         if word != "step" or int(count) < 1:
-            sys.exit(f"serve: {line.strip()!r} is no request; need 'step N'")
+            sys.exit(f"standard input: {line.strip()!r} is not a request; write 'step N', N >= 1")
         seconds = [step() for _ in range(int(count))]
         print(json.dumps({"seconds": seconds, "peak_bytes": peak_bytes()}), flush=True)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Causal softmax attention alone in PyTorch: scaled_dot_product_attention, forward and backward, as
-a candidate of bench_peers. Queries, keys and values are contiguous [B, heads, T, d], which is what
-the CPU flash kernel likes best; gradients are returned, not accumulated."""
+"""Causal softmax attention in PyTorch, forward and backward, as a candidate of bench_peers.
+
+It calls scaled_dot_product_attention. Queries, keys and values are contiguous [B, heads, T, d], the
+fastest layout of the CPU flash kernel. Gradients are returned, not accumulated.
+"""
 
 import argparse
 import os

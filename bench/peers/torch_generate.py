@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Text written by the difftape model in PyTorch, eager, token by token over a KV cache, as a
-candidate of bench_peers: a step is a text. The keys and values of all tokens are kept in memory
-reserved once; the likeliest token is taken, so that torch_generate_check.py can compare texts."""
+"""Greedy decoding of the difftape model in eager PyTorch, as a candidate of bench_peers.
+
+A step generates one text, token by token, over a KV cache that is allocated once. Decoding is
+greedy so that torch_generate_check.py can compare texts.
+"""
 
 import torch
 from torch import Tensor
@@ -29,7 +31,7 @@ class Cache:
 
 
 def next_token(model: torch_gpt.LanguageModel, tokens: Tensor, caches: list[Cache]) -> Tensor:
-    """The likeliest token after tokens [1, n] and those in the caches: [1, 1]."""
+    """Returns the most likely token [1, 1] after the cached tokens and `tokens` [1, n]."""
     begin = caches[0].length
     tables = model.tables[:, begin:begin + tokens.shape[1]]
     x = model.model["embed_tokens"](tokens)
@@ -50,7 +52,7 @@ def generate(model: torch_gpt.LanguageModel, prompt: list[int], count: int) -> l
 
 def main() -> None:
     parser = torch_gpt.arguments()
-    parser.add_argument("--tokens", type=int, default=200, help="of a text, after the prompt")
+    parser.add_argument("--tokens", type=int, default=200, help="number of tokens to generate")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""torch_generate_check.py DIFFTAPE: does torch_generate.py write what `difftape generate` writes,
-the likeliest token each time, with the weights of one model? Exits 1 if a token differs."""
+"""Compares greedy decoding by torch_generate.py and `difftape generate` with equal weights.
+
+Usage: torch_generate_check.py DIFFTAPE. Exits with 1 if a token differs.
+"""
 
 import json
 import pathlib
@@ -20,7 +22,7 @@ TOKENS = 200
 
 
 def weights(path: pathlib.Path) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file: its size, a header of JSON, the numbers in float32."""
+    """Returns the float32 tensors of a safetensors file: header size, JSON header, data."""
     data = bytearray(path.read_bytes())
     size = int.from_bytes(data[:8], "little")
     found = {}
@@ -35,7 +37,7 @@ def weights(path: pathlib.Path) -> dict[str, torch.Tensor]:
 def is_same(difftape: str, kind: str, folder: pathlib.Path) -> bool:
     config, exported = folder / f"{kind}.yaml", folder / f"{kind}.safetensors"
     sizes = {KEYS[name]: value for name, value in SIZES.items()}
-    # Larger weights than usual, so that one token is clearly the likeliest.
+    # Large weights make one token clearly the most likely.
     config.write_text(json.dumps({"model": {**sizes, "attention": {"kind": kind},
                                             "init": {"embedding_std": 1.0, "projection_std": 0.15}}}))
     subprocess.run([difftape, "export", config, "--format", "safetensors", "--out", exported],

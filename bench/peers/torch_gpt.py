@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The difftape model in PyTorch, to compare speed: training steps (forward, backward, AdamW) on the
-CPU, in float32 or under torch.autocast in bfloat16, as a candidate of bench_peers (serve.py).
+"""The difftape model in PyTorch, as a candidate of bench_peers (serve.py).
 
+A step is forward, backward and AdamW on the CPU, in float32 or in bfloat16 with torch.autocast.
 Differential attention is composed of scaled_dot_product_attention calls, as the authors' reference
-code composes it of flash attention calls. Weights have the names of difftape's parameters, so that
+code composes it of flash attention calls. Parameters have difftape's names, so that
 torch_gpt_check.py can compare loss and gradients with the files of tests/golden.
 """
 
@@ -19,7 +19,7 @@ import serve
 
 
 def rope_tables(tokens: int, d: int, theta: float) -> Tensor:
-    """cos and sin of t * theta^(-2i/d): [2, T, d/2]."""
+    """Returns cos and sin of t * theta^(-2i/d): [2, T, d/2]."""
     frequency = theta ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     angle = torch.arange(tokens, dtype=torch.float64)[:, None] * frequency
     return torch.stack((angle.cos(), angle.sin())).to(torch.get_default_dtype())
@@ -33,15 +33,15 @@ def rope(x: Tensor, tables: Tensor) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """A single query sees all keys: those of a cache, its own last."""
+    """Returns causal attention; a single query is the last token and attends to all keys."""
     grouped = q.shape[1] != k.shape[1]
     return F.scaled_dot_product_attention(q, k, v, is_causal=q.shape[2] > 1, enable_gqa=grouped)
 
 
 class Attention(nn.Module):
-    """Softmax attention, and what the differential variants share with it."""
+    """Softmax attention, and the base class of the differential variants."""
 
-    queries = 1  # query heads for one baseline head
+    queries = 1  # query heads per baseline head
 
     def __init__(self, args, layer: int):
         super().__init__()
@@ -78,7 +78,7 @@ class DiffV1(Attention):
         self.split_values = args.v1_calls == 4
 
     def attend_wide(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Values are twice as wide as keys, which the flash kernel only takes in halves."""
+        """Attends to values twice as wide as keys; the flash kernel accepts only their halves."""
         if not self.split_values:
             return attend(q, k, v)
         return torch.cat([attend(q, k, half) for half in v.split(self.d, dim=-1)], dim=-1)
@@ -152,7 +152,7 @@ class LanguageModel(nn.Module):
         self.register_buffer("tables", tables, persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Mean cross-entropy for tokens [B, T+1]."""
+        """Returns the mean cross-entropy of tokens [B, T+1]."""
         x = self.model["embed_tokens"](tokens[:, :-1])
         for block in self.model["layers"]:
             x = block(x, self.tables)
@@ -161,7 +161,7 @@ class LanguageModel(nn.Module):
 
 
 def adamw(model: nn.Module) -> torch.optim.Optimizer:
-    """The fused kernel; decay on matrices only."""
+    """Returns AdamW with the fused kernel and weight decay on matrices only."""
     matrices = [p for p in model.parameters() if p.ndim == 2]
     others = [p for p in model.parameters() if p.ndim < 2]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
@@ -209,7 +209,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--norm-eps", type=float, default=1e-5)
     parser.add_argument("--tied", action="store_true", help="share the embedding with the head")
     parser.add_argument("--v1-calls", type=int, choices=(2, 4), default=2,
-                        help="diff_v1: 2 calls with wide values, or 4 that the flash kernel takes")
+                        help="diff_v1: 2 calls with wide values, or 4 with halves, as flash needs")
     return parser
 
 

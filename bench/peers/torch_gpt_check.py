@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Is torch_gpt.py the same model? Loss and gradients in float64 against those files of tests/golden
-whose attention is one of its kinds as it stands.
-Exits 1 if an error, relative to the largest magnitude of its tensor, is above 1e-12."""
+"""Compares loss and gradients of torch_gpt.py in float64 with the files of tests/golden.
+
+It covers the files whose attention is a kind of torch_gpt.py without other fields. Exits with 1 if
+an error, relative to the largest magnitude of its tensor, is above 1e-12.
+"""
 
 import pathlib
 import sys

@@ -287,8 +287,7 @@ const OwnRate& OwnRates::of(std::string_view arm, std::string_view d_model) cons
   if (found != rates.end() && found->reason.empty()) return *found;
   if (found != rates.end())
     throw DataError(
-        fmt::format("{}: arm {} at model.d_model {} has no learning rate of its own: {}; extend "
-                    "its ladder and rewrite the file with difftape report",
+        fmt::format("{}: arm {} at model.d_model {} has no learning rate of its own: {}",
                     file.string(), arm, d_model, found->reason));
   throw DataError(
       fmt::format("{}: has no learning rate of arm {} at model.d_model {}; run its ladder and "

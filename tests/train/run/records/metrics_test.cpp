@@ -151,13 +151,13 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
   message("{\"step\":5}", "step 5 follows step 5, but steps must increase; remove the line");
   message("{\"step\":6,\"a\":null}",
           "a is null, but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of "
-          "these");
+          "these; remove the line");
   message("{\"step\":6,\"a\":\"nan\"}",
           "a is \"nan\", but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list "
-          "of these");
+          "of these; remove the line");
   message("{\"step\":6,\"a\":[1,[2]]}",
           "a is [1,[2]], but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list "
-          "of these");
+          "of these; remove the line");
 }
 
 TEST(ReadMetrics, a_missing_file_is_missing_input) {

@@ -195,7 +195,7 @@ TEST(ClaimsFile, with_invalid_learning_rates_is_rejected) {
               HasSubstr("claims.slope.lr: excludes optim.lr in 'where'"));
   EXPECT_THAT(error("    metric: val_loss\n    lr: [4 x own, own]\n",
                     "    metric: lr_penalty\n    lr: own\n"),
-              HasSubstr("claims.slope.lr: must name two learning rates for lr_penalty"));
+              HasSubstr("claims.slope.lr: has 1 learning rates, but lr_penalty needs two"));
 }
 
 TEST(ClaimsFile, has_one_primary_claim_per_family_before_its_secondary_ones) {

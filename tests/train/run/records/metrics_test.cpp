@@ -101,7 +101,8 @@ TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_for_other_steps) {
 TEST(ReadMetrics, rejects_a_metric_that_is_both_a_number_and_a_list) {
   const ScratchDir dir;
   const std::string path = (dir / "m").string();
-  const std::string rule = ", but must be a number in every line or a list in every line";
+  const std::string rule =
+      ", but must be a number in every line or a list in every line; remove the line";
   put(path, "{\"step\":1,\"a\":1}\n{\"step\":2,\"a\":[1]}\n");
   EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: a is [1]" + rule));
   put(path, "{\"step\":1,\"a\":[1]}\n{\"step\":2,\"a\":1}\n");

@@ -163,6 +163,11 @@ std::vector<Field> train_fields() {
       field<at, &T::checkpoint_interval>("train.checkpoint_interval", at_least(0), "steps",
                                          "Steps between checkpoints; 0 means only at the end.",
                                          kBesideModel),
+      field<at, &T::checkpoint_minutes>(
+          "train.checkpoint_minutes", at_least(0), "minutes",
+          "Also write a checkpoint after this time without one, so that a power cut loses no more; "
+          "the next checkpoint replaces it. 0 means never.",
+          kBesideModel),
       field<at, &T::keep_last>("train.keep_last", at_least(0), "checkpoints",
                                "Number of newest checkpoints to keep; 0 keeps all.",
                                kOfArm | kBesideModel),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/digest.h"
 #include "core/distributed.h"
@@ -81,10 +82,15 @@ void require_same(const TrainState& state) {
     refuse<DataError>(other, "has other data", ": " + other.text);
 }
 
-system::Exit received_by_any(system::Exit received) {
-  const std::vector<int> mine{static_cast<int>(received)};
-  return static_cast<system::Exit>(
-      std::ranges::max(distributed::all_of(std::span<const int>(mine))));
+StepRequests requests_of_any(const StepRequests& mine) {
+  const std::array numbers{static_cast<int>(mine.stop), static_cast<int>(mine.save)};
+  const std::vector<int> all = distributed::all_of(std::span<const int>(numbers));
+  StepRequests any;
+  for (std::size_t i = 0; i < all.size(); i += numbers.size()) {
+    any.stop = std::max(any.stop, static_cast<system::Exit>(all[i]));
+    any.save = any.save || all[i + 1] != 0;
+  }
+  return any;
 }
 
 }  // namespace difftape::run

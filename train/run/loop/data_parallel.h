@@ -17,8 +17,14 @@ void require_shares(const Config& config, Index processes);
 /// until it ends them.
 void require_same(const TrainState& state);
 
-/// Returns the maximum exit code received by any process, so that all stop after the same step.
-system::Exit received_by_any(system::Exit received);
+/// Requests of a process after a step.
+struct StepRequests {
+  system::Exit stop = system::Exit::ok;  ///< the exit code of a received signal
+  bool save = false;                     ///< write a checkpoint
+};
+/// Returns the requests of any process, with the maximum exit code, so that all processes stop and
+/// save after the same step.
+StepRequests requests_of_any(const StepRequests& mine);
 
 /// Gathers the optimizer state on process 0 during its lifetime, if `wanted`.
 class WholeOptimizer {

@@ -220,10 +220,12 @@ void RunWriter::step(const TrainState& state, const Step& step) {
     progress_.note("validation loss by domain: " + domains);
 }
 
-void RunWriter::checkpoint(const TrainState& state) {
+void RunWriter::checkpoint(const TrainState& state, bool stays) {
   const profile::Span span(profile::Category::phase, "checkpoint");
   metrics_.sync();  // resuming needs the metrics of all steps before the checkpoint
   state.save(dir_ / "checkpoints");
+  if (std::error_code ignored; !replaced_next_.empty()) fs::remove(replaced_next_, ignored);
+  replaced_next_ = stays ? fs::path() : dir_ / "checkpoints" / step_file_name(state.step);
   settle_checkpoints(state, dir_);
   if (kTablesGrow * (state.step - tables_step_) >= state.step) write_tables(state);
   write_state(state, RunState::running);

@@ -81,9 +81,10 @@ class RunWriter {
   void note(std::string_view line) { progress_.note(line); }
   /// Logs a step and prints its progress.
   void step(const TrainState& state, const Step& step);
-  /// Writes a checkpoint and status.json. Rewrites metrics.h5 and spikes.csv if the number of steps
-  /// has grown by 10 % since they were written.
-  void checkpoint(const TrainState& state);
+  /// Writes a checkpoint and status.json. Removes the checkpoint before, unless it `stays`.
+  /// Rewrites metrics.h5 and spikes.csv if the number of steps has grown by 10 % since they were
+  /// written.
+  void checkpoint(const TrainState& state, bool stays);
   /// Writes trace.json and profile.txt, and prints the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);
   /// Writes the final status, metrics.h5 and spikes.csv, and prints `line`.
@@ -98,6 +99,7 @@ class RunWriter {
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
+  std::filesystem::path replaced_next_;  ///< a checkpoint that the next one replaces, if not empty
   RunStatus status_;
   MetricsWriter metrics_;
   std::optional<EventWriter> events_;  ///< set with log.tensorboard

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "core/distributed.h"
 #include "core/error.h"
 #include "core/platform.h"
@@ -82,16 +84,27 @@ struct RunEnd {
   std::optional<Step> diverged = {};
 };
 
-/// Takes one step with the validation, diagnostics, log and checkpoint due after it.
-RunEnd step_and_log(TrainState& state, const Records& records, const system::StopRequest& stop) {
+using Clock = std::chrono::steady_clock;
+
+/// Takes one step with the validation, diagnostics, log and checkpoint due after it. `saved` is the
+/// time of the last checkpoint.
+RunEnd step_and_log(TrainState& state, const Records& records, const system::StopRequest& stop,
+                    Clock::time_point& saved) {
   const TrainConfig& config = state.config.train;
   Step step = take_logged_step(state);
   const bool is_best = config.keep_best && !step.diverged && step.val_loss < state.best.loss;
   if (is_best) state.best = {step.step, step.val_loss};
-  const system::Exit signal =
-      state.step < config.steps ? received_by_any(stop.received()) : system::Exit::ok;
-  const bool saves = !step.diverged && (signal != system::Exit::ok || is_best ||
-                                        due(step.step, config.checkpoint_interval, config.steps));
+  StepRequests request;
+  if (state.step < config.steps) {
+    const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - saved;
+    request = requests_of_any(
+        {.stop = stop.received(),
+         .save = config.checkpoint_minutes > 0 && minutes.count() >= config.checkpoint_minutes});
+  }
+  const bool stays = request.stop != system::Exit::ok || is_best ||
+                     due(step.step, config.checkpoint_interval, config.steps);
+  const bool saves = !step.diverged && (stays || request.save);
+  if (saves) saved = Clock::now();
   const WholeOptimizer whole(state.optimizer, saves);
   if (RunWriter* writer = records.writer.get()) {
     writer->step(state, step);
@@ -101,10 +114,10 @@ RunEnd step_and_log(TrainState& state, const Records& records, const system::Sto
       writer->note(
           fmt::format("sample after step {}: {:?}", state.step, records.samples->write(state)));
     }
-    if (saves) writer->checkpoint(state);
+    if (saves) writer->checkpoint(state, stays);
   }
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
-  return {signal};
+  return {request.stop};
 }
 
 system::Exit run_steps(TrainState& state, const Records& records, bool profile,
@@ -112,9 +125,10 @@ system::Exit run_steps(TrainState& state, const Records& records, bool profile,
   RunWriter* writer = records.writer.get();
   const Index steps = state.config.train.steps;
   ProfiledSteps profiled(profile, state.step, steps);
+  Clock::time_point saved = Clock::now();
   while (state.step < steps) {
     const RunEnd end =
-        profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop); });
+        profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop, saved); });
     const bool ends = end.exit != system::Exit::ok;
     const WholeOptimizer whole(state.optimizer, end.diverged.has_value());
     if (writer && profiled.done_at(state.step, ends)) writer->profile(state, profiled);

@@ -170,6 +170,27 @@ TEST_F(Resume, keeps_the_configured_checkpoints) {
                                                   "step-00000140.h5", "step-00000150.h5"));
 }
 
+TEST_F(Resume, replaces_checkpoints_that_only_the_clock_asked_for) {
+  const auto checkpoints = [&](const std::string& run) {
+    std::vector<Index> steps;
+    for (const auto& entry : std::filesystem::directory_iterator(project / run / "checkpoints"))
+      if (const auto step = step_of_file(entry.path())) steps.push_back(*step);
+    std::ranges::sort(steps);
+    return steps;
+  };
+  project.config.train.steps = 12;
+  project.config.train.checkpoint_interval = 5;
+  project.config.train.checkpoint_minutes = 1e-9;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  EXPECT_EQ(checkpoints("run"), (std::vector<Index>{5, 10, 12}));
+  project.config = test::explosive(project.config);
+  project.config.train.checkpoint_interval = 0;
+  ASSERT_EQ(project.train("ended"), system::Exit::diverged);
+  const Index last = test::metrics_lines(project / "ended").back()["step"];
+  EXPECT_EQ(checkpoints("ended"), std::vector<Index>{last - 1}) << "an unexpected end loses a step";
+}
+
 TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   project.config.train.keep_best = true;
   project.config.train.keep_last = 1;

@@ -5,6 +5,9 @@ include(CMakePackageConfigHelpers)
 
 # The program looks for its configurations in ../share/difftape (train/system/files.h).
 install(TARGETS difftape difftape-f64 RUNTIME DESTINATION bin COMPONENT program)
+if(DIFFTAPE_LEVEL)
+  difftape_install_levels()
+endif()
 install(DIRECTORY configs DESTINATION share/difftape COMPONENT program)
 install(FILES README.md DESTINATION share/doc/difftape COMPONENT program)
 install(FILES LICENSE RENAME copyright DESTINATION share/doc/difftape COMPONENT program)

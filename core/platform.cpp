@@ -1,8 +1,13 @@
 #include "core/platform.h"
 
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
+
 #include <Eigen/Core>
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -19,6 +24,24 @@ std::string compiler() {
   return std::string("Clang ") + __clang_version__;
 #else
   return std::string("GCC ") + __VERSION__;
+#endif
+}
+
+constexpr double kChoosingLoader = 2.33;  // first glibc whose loader reads glibc-hwcaps
+
+/// Returns the highest level with a separate library that the processor supports.
+std::string level_of_processor() {
+#ifdef __x86_64__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+      !__builtin_cpu_supports("bmi2"))
+    return "x86-64";
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                 __builtin_cpu_supports("avx512vl")
+             ? "x86-64-v4"
+             : "x86-64-v3";
+#else
+  return "";
 #endif
 }
 
@@ -43,7 +66,21 @@ real run_chains(real seed) {
 
 BuildInfo build_info() {
   return {DIFFTAPE_VERSION,    DIFFTAPE_COMMIT, compiler(),
-          DIFFTAPE_BUILD_TYPE, kRealName,       Eigen::SimdInstructionSetsInUse()};
+          DIFFTAPE_BUILD_TYPE, kRealName,       Eigen::SimdInstructionSetsInUse(),
+          DIFFTAPE_LEVEL};
+}
+
+std::string slower_level_reason() {
+  const std::string level = DIFFTAPE_LEVEL, best = level_of_processor();
+  if (level.empty() || level == best) return "";
+  std::string cause = fmt::format("reinstall difftape, since glibc-hwcaps/{} has no library", best);
+  const char* tunables = std::getenv("GLIBC_TUNABLES");
+  if (tunables != nullptr && std::strstr(tunables, "glibc.cpu.") != nullptr)
+    cause = fmt::format("unset GLIBC_TUNABLES, which is {}", tunables);
+  else if (std::strtod(gnu_get_libc_version(), nullptr) < kChoosingLoader)
+    cause = fmt::format("update glibc {} to {}", gnu_get_libc_version(), kChoosingLoader);
+  return fmt::format("the library for {} is in use, but the processor supports {}; {}", level, best,
+                     cause);
 }
 
 double measure_fma_peak(double seconds) {

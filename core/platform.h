@@ -12,8 +12,13 @@ struct BuildInfo {
   std::string build_type;  ///< "Release"
   std::string precision;   ///< "f32" or "f64"
   std::string vectors;     ///< widest vector instructions in use, "AVX512"
+  std::string level;       ///< x86-64 level of the library, "x86-64-v3"; "" in a native build
 };
 BuildInfo build_info();
+
+/// Returns one sentence on why the loader chose a library for older processors than this one, or
+/// "".
+std::string slower_level_reason();
 
 /// Measures the multiply-add rate of `real` in FLOP/s over all threads, where a multiply-add counts
 /// 2. Takes about `seconds` and returns the best of several windows.

@@ -23,6 +23,28 @@ run difftape sweep configs/sweeps/quickstart.yaml --out sweep --jobs 1 --set tra
 [ "$(grep -c ',finished,' /home/user/sweep/index.csv)" = 3 ] || fail "not three runs that finished"
 run "difftape gradcheck --filter '^softmax'" | tail -1
 
+# Runs difftape with the library that the loader would choose on a processor of the level $1.
+loader=/lib64/ld-linux-x86-64.so.2
+at_level() { run GOMP_SPINCOUNT=10000 $loader --glibc-hwcaps-mask "$1" /usr/bin/difftape "${@:2}"; }
+levels=()
+for level in x86-64 x86-64-v3 x86-64-v4; do
+  [[ $level = x86-64 || $($loader --help) = *"$level (supported"* ]] || continue
+  at_level $level doctor | grep "^compiled for *$level: " || fail "$level does not run"
+  gemm=portable
+  [ $level != x86-64 ] || gemm=auto  # the portable GEMM needs x86-64-v3
+  at_level $level train /usr/share/difftape/configs/base/text_0.2m.yaml --out $level \
+    --set train.gemm=$gemm --set train.steps=4 --set train.final_eval_batches=1 \
+    --set data.batch_size=2 | tail -1
+  levels+=($level)
+done
+if [ ${#levels[@]} = 3 ]; then
+  cmp /home/user/x86-64-v[34]/checkpoints/step-00000004.h5 || fail "two levels differ in bits"
+fi
+if [ ${#levels[@]} -gt 1 ]; then
+  run "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2 difftape doctor" | grep '; unset GLIBC_TUNABLES' ||
+    fail "difftape doctor says nothing about GLIBC_TUNABLES"
+fi
+
 apt-get purge -y -qq difftape >/dev/null
 left=$(files | grep -v '^/home/user/' || true)
 [ -z "$left" ] || fail "left behind: $left"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "core/platform.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 
@@ -32,6 +33,10 @@ void require_directory_of(const fs::path& out) {
 void outlive_reader() { std::signal(SIGPIPE, SIG_IGN); }
 
 void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); }
+
+void warn_if_slower() {
+  if (const std::string reason = slower_level_reason(); !reason.empty()) say("warning: " + reason);
+}
 
 void require_h5_output(const fs::path& out, std::string_view command,
                        const std::vector<std::string>& objects,

@@ -35,6 +35,9 @@ void outlive_reader();
 /// Prints "difftape: NOTE" to stderr immediately.
 void say(const std::string& note);
 
+/// Prints a warning to stderr if the loader chose a library for older processors.
+void warn_if_slower();
+
 /// Value of --out for the first free name among `usual`, `usual`-2, `usual`-3, ...
 inline constexpr const char* kOutAuto = "auto";
 

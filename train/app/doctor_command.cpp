@@ -122,7 +122,8 @@ void print_doctor() {
   line("difftape", fmt::format("{} ({}, {}, {})", build.version, build.commit, build.precision,
                                build.build_type));
   line("compiler", build.compiler);
-  line("compiled for", build.vectors);
+  line("compiled for", build.level + (build.level.empty() ? "" : ": ") + build.vectors);
+  if (const std::string slower = slower_level_reason(); !slower.empty()) line("slower", slower);
   line("processor", run::cpu_model());
   line("instructions", vector_instructions());
   line("cores", fmt::format("{}", std::thread::hardware_concurrency()));

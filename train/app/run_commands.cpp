@@ -152,6 +152,7 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
     run::read_env(a.config);  // rejects a run of another format before its keys are read
   run::Config config = run::load_config(a.config, a.overrides).config;
   for (const std::string& warning : run::warnings_of(config)) say("warning: " + warning);
+  warn_if_slower();
   set_initial_weights(a, config);
   throw_if<UsageError>(!a.resume.empty() && a.resume != kResume && a.resume != kResumeAuto,
                        "--resume={}: expected --resume or --resume=auto; --fork-from CHECKPOINT "

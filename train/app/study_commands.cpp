@@ -128,6 +128,7 @@ system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
   } else if (!a.submit.empty()) {
     submit_to_slurm(sweep, slurm_request(a, sweep));
   } else {
+    warn_if_slower();
     outlive_reader();
     return a.compare        ? compare_sweep(sweep, request)
            : !a.run.empty() ? train_one(sweep, a.run, request)

@@ -5,39 +5,51 @@
 
 namespace difftape {
 
-std::vector<Index> tree_levels(Index leaves) {
-  std::vector<Index> levels;
-  for (Index factor = 2; leaves > 1;) {
-    if (factor * factor > leaves) factor = leaves;
-    if (leaves % factor != 0) {
-      ++factor;
-      continue;
-    }
-    levels.insert(levels.begin(), factor);
-    leaves /= factor;
-  }
-  return levels;
+LeafSpan leaves_of(Index leaves, Index processes, Index process) {
+  const Index each = leaves / processes, more = leaves % processes;
+  const auto begin = [&](Index i) { return i * each + std::min(i, more); };
+  return {begin(process), begin(process + 1)};
 }
 
-bool cuts_into_subtrees(Index leaves, Index ranges) {
-  std::vector<Index> levels = tree_levels(leaves);
-  while (ranges > 1 && !levels.empty() && ranges % levels.back() == 0) {
-    ranges /= levels.back();
-    levels.pop_back();
+std::vector<LeafRange> aligned_ranges(const LeafSpan& leaves) {
+  std::vector<LeafRange> ranges;
+  for (Index begin = leaves.begin; begin < leaves.end;) {
+    Index size = 1;
+    while (begin % (2 * size) == 0 && begin + 2 * size <= leaves.end) size *= 2;
+    ranges.push_back({begin, size});
+    begin += size;
   }
-  return ranges == 1;
+  return ranges;
 }
 
-void TreeSum::add(Index number, Tensor& x) {
-  for (std::size_t level = 0; level < levels_.size(); ++level) {
-    const Index at = number % levels_[level];
-    if (at > 0) x.add(sums_[level]);
-    if (at + 1 < levels_[level]) {
-      std::swap(x, sums_[level]);
-      return;
-    }
-    number /= levels_[level];
+void TreeSum::add(LeafRange leaves, Tensor& x) {
+  Tensor sum = std::move(x);
+  while (!parts_.empty()) {
+    Part& before = parts_.back();
+    const bool are_halves =
+        before.leaves.size == leaves.size && before.leaves.begin % (2 * leaves.size) == 0;
+    if (!are_halves) break;
+    sum.add(before.sum);
+    leaves = {before.leaves.begin, 2 * leaves.size};
+    spare_.push_back(std::move(before.sum));
+    parts_.pop_back();
   }
+  parts_.push_back({leaves, std::move(sum)});
+  x = Tensor();
+  if (spare_.empty()) return;
+  x = std::move(spare_.back());
+  spare_.pop_back();
+}
+
+void TreeSum::finish(Tensor& x) {
+  Tensor sum = std::move(parts_.back().sum);
+  parts_.pop_back();
+  for (; !parts_.empty(); parts_.pop_back()) {
+    sum.add(parts_.back().sum);
+    spare_.push_back(std::move(parts_.back().sum));
+  }
+  if (x.allocated()) spare_.push_back(std::move(x));
+  x = std::move(sum);
 }
 
 }  // namespace difftape

@@ -1,35 +1,55 @@
 #pragma once
-// A sum of n tensors in an order that depends on n alone. They are cut into equal ranges, as many
-// as the smallest prime factor of n; each range is summed in the same way, and the sums are added
-// in order. So one process can sum a range alone.
+// The sum of a fixed number of tensors, its leaves, in an order that depends on their number alone:
+// sums of aligned ranges of 2, 4, 8, ... leaves, as a binary counter carries; at the end the ranges
+// that remain are added from the last to the first. So processes can sum any contiguous ranges of
+// the leaves and send the sums of aligned ranges; the result has the bits of one process.
 
+#include <span>
 #include <vector>
 
 #include "core/tensor.h"
 
 namespace difftape {
 
-/// Returns the number of ranges at each level of the tree, innermost first: the prime factors of
-/// `leaves`, largest first.
-std::vector<Index> tree_levels(Index leaves);
+/// The leaves [begin, end).
+struct LeafSpan {
+  Index begin, end;
+};
 
-/// Returns true if equal ranges of the leaves are subtrees.
-bool cuts_into_subtrees(Index leaves, Index ranges);
+/// Returns the leaves of one of several processes: contiguous in the order of the processes, and as
+/// equal as possible, with the larger shares first.
+LeafSpan leaves_of(Index leaves, Index processes, Index process);
+
+/// Aligned leaves [begin, begin + size): `size` is a power of two that divides `begin`.
+struct LeafRange {
+  Index begin, size;
+};
+
+/// Returns the fewest aligned ranges that contain the leaves, in order.
+std::vector<LeafRange> aligned_ranges(const LeafSpan& leaves);
 
 /// Adds tensors of one size in the order of the tree.
 class TreeSum {
  public:
-  explicit TreeSum(Index leaves) : levels_(tree_levels(leaves)), sums_(levels_.size()) {}
+  struct Part {
+    LeafRange leaves;
+    Tensor sum;
+  };
 
-  /// Adds leaf `number`, whose value is x; leaves come in order from 0. After the last leaf x holds
-  /// the sum; before, its contents are unspecified. Reuses one tensor per level for the next sum.
-  void add(Index number, Tensor& x);
-  /// Returns the number of tensors it keeps.
-  Index kept() const { return std::ssize(sums_); }
+  /// Adds the sum x of leaves that begin where the last ones ended. Afterwards x has unspecified
+  /// contents, or no memory.
+  void add(LeafRange leaves, Tensor& x);
+  /// Returns the sums of the aligned ranges of the leaves so far, in order. Valid until the next
+  /// change.
+  std::span<Part> parts() { return parts_; }
+  /// Moves the sum of all leaves, at least one, to x, and begins the next sum.
+  void finish(Tensor& x);
+  /// Returns the number of tensors it keeps for the next sum.
+  Index kept() const { return std::ssize(spare_); }
 
  private:
-  std::vector<Index> levels_;
-  std::vector<Tensor> sums_;  // of complete ranges, one per level
+  std::vector<Part> parts_;
+  std::vector<Tensor> spare_;
 };
 
 }  // namespace difftape

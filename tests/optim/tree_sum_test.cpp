@@ -10,36 +10,39 @@ namespace difftape {
 namespace {
 
 using testing::ElementsAre;
+using testing::FieldsAre;
 
-TEST(TreeSum, is_cut_by_the_smallest_prime_factor_first) {
-  EXPECT_THAT(tree_levels(1), ElementsAre());
-  EXPECT_THAT(tree_levels(2), ElementsAre(2));
-  EXPECT_THAT(tree_levels(12), ElementsAre(3, 2, 2));
-  EXPECT_THAT(tree_levels(35), ElementsAre(7, 5));
-  EXPECT_THAT(tree_levels(97), ElementsAre(97));
+TEST(LeafSpans, are_contiguous_and_as_equal_as_possible) {
+  const auto share = [](Index process) { return leaves_of(8, 3, process); };
+  EXPECT_THAT(share(0), FieldsAre(0, 3));
+  EXPECT_THAT(share(1), FieldsAre(3, 6));
+  EXPECT_THAT(share(2), FieldsAre(6, 8));
+  EXPECT_THAT(leaves_of(5, 1, 0), FieldsAre(0, 5));
 }
 
-TEST(TreeSum, has_equal_ranges_that_are_subtrees) {
-  std::vector<Index> able;
-  for (Index n = 1; n <= 13; ++n) {
-    if (cuts_into_subtrees(12, n)) able.push_back(n);
-  }
-  EXPECT_THAT(able, ElementsAre(1, 2, 4, 12));
-  EXPECT_TRUE(cuts_into_subtrees(15, 3));
-  EXPECT_FALSE(cuts_into_subtrees(15, 5)) << "ranges of three leaves cross subtrees of five";
-  EXPECT_TRUE(cuts_into_subtrees(1, 1));
-  EXPECT_FALSE(cuts_into_subtrees(1, 2));
+TEST(AlignedRanges, are_the_largest_powers_of_two_that_divide_their_begin) {
+  EXPECT_THAT(aligned_ranges({0, 8}), ElementsAre(FieldsAre(0, 8)));
+  EXPECT_THAT(aligned_ranges({3, 8}), ElementsAre(FieldsAre(3, 1), FieldsAre(4, 4)));
+  EXPECT_THAT(aligned_ranges({0, 7}),
+              ElementsAre(FieldsAre(0, 4), FieldsAre(4, 2), FieldsAre(6, 1)));
+  EXPECT_THAT(aligned_ranges({5, 6}), ElementsAre(FieldsAre(5, 1)));
 }
 
 Tensor leaf(Index number) { return test::random({1000}, "leaf " + std::to_string(number)); }
 
-Tensor sum(Index begin, Index leaves) {
-  TreeSum tree(leaves);
-  Tensor x;
-  for (Index i = 0; i < leaves; ++i) {
-    x = leaf(begin + i);
-    tree.add(i, x);
+/// Adds leaves one by one to `tree`.
+void add(TreeSum& tree, LeafSpan leaves) {
+  for (Index i = leaves.begin; i < leaves.end; ++i) {
+    Tensor x = leaf(i);
+    tree.add({i, 1}, x);
   }
+}
+
+Tensor sum(Index leaves) {
+  TreeSum tree;
+  Tensor x;
+  add(tree, {0, leaves});
+  tree.finish(x);
   return x;
 }
 
@@ -48,37 +51,50 @@ TEST(TreeSum, of_four_adds_the_sums_of_two_pairs) {
   left.add(leaf(1));
   right.add(leaf(3));
   left.add(right);
-  EXPECT_TRUE(test::same(sum(0, 4), left));
+  EXPECT_TRUE(test::same(sum(4), left));
   for (const Index i : {1, 2, 3}) chain.add(leaf(i));
-  EXPECT_FALSE(test::same(sum(0, 4), chain)) << "the order matters";
+  EXPECT_FALSE(test::same(sum(4), chain)) << "the order matters";
 }
 
-TEST(TreeSum, equals_the_sum_of_range_sums_bit_for_bit) {
-  for (const Index leaves : {1, 2, 3, 6, 8, 9, 12, 30}) {
-    const Tensor whole = sum(0, leaves);
-    for (Index ranges = 1; ranges <= leaves; ++ranges) {
-      if (!cuts_into_subtrees(leaves, ranges)) continue;
-      TreeSum tree(ranges);
-      Tensor x;
-      for (Index i = 0; i < ranges; ++i) {
-        x = sum(i * (leaves / ranges), leaves / ranges);
-        tree.add(i, x);
+TEST(TreeSum, of_seven_adds_the_ranges_that_remain_from_the_last) {
+  Tensor pair = leaf(4), rest = leaf(6);
+  pair.add(leaf(5));
+  rest.add(pair);
+  rest.add(sum(4));
+  EXPECT_TRUE(test::same(sum(7), rest));
+}
+
+TEST(TreeSum, has_the_same_bits_for_any_number_of_processes) {
+  for (const Index leaves : {1, 2, 3, 6, 8, 11, 12, 16}) {
+    const Tensor whole = sum(leaves);
+    for (Index processes = 1; processes <= leaves; ++processes) {
+      TreeSum all;
+      for (Index process = 0; process < processes; ++process) {
+        const LeafSpan share = leaves_of(leaves, processes, process);
+        TreeSum own;
+        add(own, share);
+        ASSERT_EQ(own.parts().size(), aligned_ranges(share).size());
+        for (TreeSum::Part& part : own.parts()) all.add(part.leaves, part.sum);
       }
-      EXPECT_TRUE(test::same(x, whole)) << leaves << " by " << ranges;
+      Tensor x;
+      all.finish(x);
+      EXPECT_TRUE(test::same(x, whole)) << leaves << " in " << processes;
     }
   }
 }
 
-TEST(TreeSum, keeps_one_tensor_per_level_and_can_be_reused) {
-  TreeSum tree(8);
-  EXPECT_EQ(tree.kept(), 3);
+TEST(TreeSum, keeps_the_tensors_of_a_sum_for_the_next_one) {
+  TreeSum tree;
+  Tensor x;
   for (const int round : {1, 2}) {
-    Tensor x;
     for (Index i = 0; i < 8; ++i) {
-      x = leaf(i);
-      tree.add(i, x);
+      if (!x.allocated()) x = Tensor::empty({1000});
+      x.copy_from(leaf(i));
+      tree.add({i, 1}, x);
     }
-    EXPECT_TRUE(test::same(x, sum(0, 8))) << round;
+    tree.finish(x);
+    EXPECT_TRUE(test::same(x, sum(8))) << round;
+    EXPECT_EQ(tree.kept(), 3) << round;
   }
 }
 

@@ -1,7 +1,6 @@
 #include "train/run/loop/data_parallel.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -20,22 +19,22 @@ namespace difftape::run {
 
 void require_shares(const Config& config, Index processes) {
   const Index micros = config.train.gradient_accumulation_steps;
-  if (cuts_into_subtrees(micros, processes)) return;
-  std::vector<Index> able;
-  for (Index n = 1; n <= micros; ++n)
-    if (cuts_into_subtrees(micros, n)) able.push_back(n);
+  if (processes <= micros) return;
   const Index sequences = config.data.batch_size * micros;
-  throw ConfigError(fmt::format(
-      "{} processes cannot divide train.gradient_accumulation_steps: {} ({} can); start another "
-      "number of processes, or {}",
-      processes, micros, fmt::join(able, " or "),
-      sequences % processes == 0
-          ? fmt::format(
-                "set train.gradient_accumulation_steps to {} and data.batch_size to {}, for "
-                "the same {} sequences per step",
-                processes, sequences / processes, sequences)
-          : fmt::format("change data.batch_size: {} sequences cannot be divided by {}", sequences,
-                        processes)));
+  std::string remedy =
+      fmt::format("raise data.batch_size: a step has only {} sequences", sequences);
+  for (Index n = processes; n <= sequences; ++n) {
+    if (sequences % n != 0) continue;
+    remedy = fmt::format(
+        "set train.gradient_accumulation_steps to {} and data.batch_size to {}, for the same {} "
+        "sequences per step",
+        n, sequences / n, sequences);
+    break;
+  }
+  throw ConfigError(
+      fmt::format("train.gradient_accumulation_steps: {} processes share the micro-batches of a "
+                  "step, but it has {}; start at most {}, or {}",
+                  processes, micros, micros, remedy));
 }
 
 namespace {

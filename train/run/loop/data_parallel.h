@@ -8,8 +8,8 @@
 
 namespace difftape::run {
 
-/// Throws ConfigError, with a valid setting, if the number of processes would change the order in
-/// which the gradients of the micro-batches are summed.
+/// Throws ConfigError, with a valid setting, if there are more processes than micro-batches in a
+/// step.
 void require_shares(const Config& config, Index processes);
 
 /// Compares all processes with process 0. Process 0 throws UsageError for another program or

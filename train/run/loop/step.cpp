@@ -112,19 +112,19 @@ MicroBatches batches_of(const TrainState& state, Index number) {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events) {
   const TrainConfig& config = state.config.train;
-  const Index micros = config.gradient_accumulation_steps, share = micros / distributed::count();
+  const Index micros = config.gradient_accumulation_steps;
+  const LeafSpan share = leaves_of(micros, distributed::count(), distributed::rank());
   const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
   ParameterSet& parameters = state.model.parameters();
   std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
   if (state.balancer) state.balancer->reset();
   std::vector<StepTerms> terms_of(micros);
-  for (Index i = 0; i < share; ++i) {
-    const Index micro = distributed::rank() * share + i;
-    const bool last = i + 1 == share;
+  for (Index micro = share.begin; micro < share.end; ++micro) {
+    const bool last = micro + 1 == share.end;
     for (Parameter& parameter : parameters) parameter.zero_grad();
     CompleteGradients gradients(parameters, [&](Parameter& parameter) {
-      state.gradient_sums[parameter.position].add(i, parameter.grad);
+      state.gradient_sums[parameter.position].add({micro, 1}, parameter.grad);
       if (last) exchange->send(parameter.position);
     });
     Tape tape(Tape::Mode::training, state.precision);
@@ -133,7 +133,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     const Var loss = forward(state, tape, batches, micro, terms);
     terms_of[micro] = {static_cast<double>(terms.cross_entropy), terms.squared_log_z,
                        terms.router_loss};
-    if (last) exchange.emplace(parameters, state.optimizer.shards());
+    if (last) exchange.emplace(parameters, state.optimizer.shards(), state.gradient_sums, micros);
     backward(tape, loss, scale);
     if (state.balancer) state.balancer->end_pass();
     gradients.hand_on_the_rest();

@@ -80,16 +80,15 @@ TEST_F(TogetherEnds, after_the_same_step_for_a_signal_to_any_process) {
   expect_it_goes_on();
 }
 
-TEST_F(TogetherEnds, if_the_processes_cannot_share_the_micro_batches) {
-  expect_one_error(
-      together(3, {"train", "tiny.yaml"}), 78,
-      "3 processes cannot divide train.gradient_accumulation_steps: 2 (1 or 2 can); start another "
-      "number of processes, or change data.batch_size: 2 sequences cannot be divided by 3");
-  expect_one_error(
-      together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
-      "(1 or 2 can); start another number of processes, or set "
-      "train.gradient_accumulation_steps to 4 and data.batch_size to 3, for the same 12 "
-      "sequences");
+TEST_F(TogetherEnds, if_there_are_more_processes_than_micro_batches) {
+  expect_one_error(together(3, {"train", "tiny.yaml"}), 78,
+                   "train.gradient_accumulation_steps: 3 processes share the micro-batches of a "
+                   "step, but it has "
+                   "2; start at most 2, or raise data.batch_size: a step has only 2 sequences");
+  expect_one_error(together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
+                   "start at most 2, or set train.gradient_accumulation_steps to 4 and "
+                   "data.batch_size to 3, for "
+                   "the same 12 sequences per step");
   EXPECT_FALSE(std::filesystem::exists(project / "run"));
 }
 

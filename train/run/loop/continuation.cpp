@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/real.h"

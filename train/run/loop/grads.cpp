@@ -1,7 +1,6 @@
 #include "train/run/loop/grads.h"
 
 #include <limits>
-#include <utility>
 
 #include "core/error.h"
 #include "train/run/config/writer.h"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -140,11 +139,6 @@ std::ostream& null_stream() {
   return stream;
 }
 
-ConsoleStyle style_of(const TrainRequest& request) {
-  return request.console_descriptor >= 0 ? console_style(request.console_descriptor)
-                                         : ConsoleStyle{};
-}
-
 }  // namespace
 
 RunDir write_start(const TrainState& state, const TrainRequest& request) {
@@ -179,8 +173,9 @@ void settle_checkpoints(const TrainState& state, const fs::path& dir) {
 RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, double peak)
     : dir_(request.out),
       metrics_(dir_ / "metrics.jsonl"),
-      progress_(request.console ? *request.console : null_stream(), style_of(request),
-                dir_ / "stdout.log", state.config.train.steps, state.step),
+      progress_(request.console ? *request.console : null_stream(),
+                console_style(request.console_descriptor), dir_ / "stdout.log",
+                state.config.train.steps, state.step),
       flops_per_token_(
           model_cost(state.config.model, state.config.data.seq_len).train_flops_per_token),
       peak_(peak) {

@@ -8,6 +8,7 @@
 
 #include "train/run/records/run_files.h"
 #include "train/study/figures/drawing.h"
+#include "train/system/child.h"
 #include "train/system/embedded.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
@@ -125,11 +126,9 @@ bool is_plain(char c, std::string_view more) {
 std::string shell_command(std::span<const std::string> words) {
   std::string command;
   for (const std::string& word : words) {
-    std::string quoted;
-    for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
     const bool plain =
         !word.empty() && std::ranges::all_of(word, [](char c) { return is_plain(c, "=:+@%"); });
-    command += (command.empty() ? "" : " ") + (plain ? word : "'" + quoted + "'");
+    command += (command.empty() ? "" : " ") + (plain ? word : system::in_shell_quotes(word));
   }
   return command;
 }

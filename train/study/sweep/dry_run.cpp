@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 
 #include "layers/cost.h"

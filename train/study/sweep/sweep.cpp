@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
@@ -225,14 +224,10 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
                      << " is " << to_string(progress.state) << "\n";
     return system::Exit::ok;
   }
-  if (progress.partial) run::remove_partial_start(config.run.out);
-  run::TrainRequest train_request;
-  train_request.out = config.run.out;
-  train_request.resume = progress.on_disk;
-  train_request.command = request.command;
-  train_request.console = request.console;
-  train_request.console_descriptor = request.console_descriptor;
-  return train(config, train_request);
+  run::TrainRequest to_train = train_request(*run, progress, request);
+  to_train.console = request.console;
+  to_train.console_descriptor = request.console_descriptor;
+  return train(config, to_train);
 }
 
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request) {
@@ -253,9 +248,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   SweepIndex& index = open.index;
   std::vector<RunProgress>& progress = open.progress;
   const system::StopRequest stop;
-  StatusTable table(*request.console, request.console_descriptor >= 0
-                                          ? run::console_style(request.console_descriptor)
-                                          : run::ConsoleStyle{});
+  StatusTable table(*request.console, run::console_style(request.console_descriptor));
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
   const auto taken = std::ranges::count_if(progress, &RunProgress::taken);
   table.line(fmt::format(
@@ -266,16 +259,16 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
     if (progress[i].waits()) left.push_back(&sweep.runs[i].config());
   }
   if (!left.empty()) {
-    const Layout layout = choose_layout(left, request.jobs);
-    Pool pool(sweep, progress, layout, request.command, request.program);
-    pool.train(stop, table, [&](std::size_t run) {
+    const auto changed = [&](std::size_t run) {
       index.update(run, progress[run]);
       try {
         index.write();
       } catch (const OutputError& error) {  // training continues; the end writes it again
         table.line(error.what());
       }
-    });
+    };
+    const Layout layout = choose_layout(left, request.jobs);
+    train_in_workers(sweep, request, layout, stop, progress, table, changed);
     index.write();
   }
   if (stop.received() != system::Exit::ok) {

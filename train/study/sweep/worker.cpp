@@ -30,14 +30,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A run to train or to resume.
-struct Job {
-  run::Config config;
-  std::filesystem::path out;
-  bool resume = false;
-  std::vector<std::string> command;  ///< recorded in env.json
-};
-
 /// Returns an unnamed temporary file that contains `text`.
 system::File file_of(const std::string& text) {
   system::File file(std::tmpfile());
@@ -49,49 +41,27 @@ system::File file_of(const std::string& text) {
   return file;
 }
 
-/// Encodes a job as CBOR, because paths and command lines need not be UTF-8.
-std::string to_text(const Job& job) {
-  const auto bytes = Json::to_cbor(Json{{"config", to_yaml(job.config)},
-                                        {"out", job.out.string()},
-                                        {"resume", job.resume},
-                                        {"command", job.command}});
+/// Encodes a run to train as CBOR, because paths and command lines need not be UTF-8.
+std::string to_text(const run::Config& config, const run::TrainRequest& request) {
+  const auto bytes = Json::to_cbor(Json{{"config", to_yaml(config)},
+                                        {"out", request.out.string()},
+                                        {"resume", request.resume},
+                                        {"command", request.command}});
   return {bytes.begin(), bytes.end()};
-}
-
-Job read_job(const std::string& text) {
-  try {
-    const Json json = Json::from_cbor(text);
-    return {run::config_from_yaml(json.at("config").get<std::string>(), "the sweep"),
-            json.at("out").get<std::string>(), json.at("resume").get<bool>(),
-            json.at("command").get<std::vector<std::string>>()};
-  } catch (const Json::exception& error) {
-    throw DataError(fmt::format("standard input is not a job of a sweep: {}", error.what()));
-  }
 }
 
 constexpr std::chrono::milliseconds kPoolPoll(20);
 constexpr double kRedrawSeconds = 0.5;
-
-}  // namespace
-
-system::Exit work(std::istream& in) {
-  const Job job = read_job({std::istreambuf_iterator<char>(in), {}});
-  run::TrainRequest request;
-  request.out = job.out;
-  request.resume = job.resume;
-  request.command = job.command;
-  return train(job.config, request);
-}
 
 /// Runs one job in a child process that is pinned to the cores of a slot of a layout. The child is
 /// detached from the terminal, so that an interrupt reaches it once, from the sweep. The destructor
 /// kills it.
 class Worker {
  public:
-  /// `program` must have the command `worker`. Throws MissingInput or OutputError if it cannot be
+  /// Trains the run that `job` encodes. Throws MissingInput or OutputError if `program` cannot be
   /// started.
-  Worker(const Job& job, const Layout& layout, std::size_t slot, const std::string& program)
-      : input_(file_of(to_text(job))), output_(file_of("")), errors_(file_of("")) {
+  Worker(const std::string& job, const Layout& layout, std::size_t slot, const std::string& program)
+      : input_(file_of(job)), output_(file_of("")), errors_(file_of("")) {
     system::ChildSetup setup{fileno(input_.get()), fileno(output_.get()), fileno(errors_.get())};
     setup.program = program;
     setup.environment = {{"OMP_NUM_THREADS", fmt::format("{}", layout.threads[slot])}};
@@ -118,104 +88,121 @@ class Worker {
   std::optional<system::Child> child_;
 };
 
-Pool::Pool(const SweepConfig& sweep, std::vector<RunProgress>& progress, const Layout& layout,
-           std::vector<std::string> command, std::string program)
-    : sweep_(sweep),
-      progress_(progress),
-      layout_(layout),
-      command_(std::move(command)),
-      program_(std::move(program)),
-      slots_(static_cast<std::size_t>(layout.jobs())),
-      started_(run::Progress::steady_seconds()) {}
+/// The workers of a sweep.
+class Pool {
+ public:
+  Pool(const SweepConfig& sweep, const SweepRequest& request, const Layout& layout,
+       std::vector<RunProgress>& progress, StatusTable& table, const RunChanged& changed)
+      : sweep_(sweep),
+        request_(request),
+        layout_(layout),
+        progress_(progress),
+        table_(table),
+        changed_(changed),
+        slots_(static_cast<std::size_t>(layout.jobs())) {}
 
-Pool::~Pool() = default;
-
-void Pool::train(const system::StopRequest& stop, StatusTable& table, const Changed& changed) {
-  bool more = true;
-  while (true) {
-    const system::Exit signal = stop.received();
-    for (std::size_t i = 0; signal == system::Exit::ok && more && i < slots_.size(); ++i) {
-      if (!slots_[i].worker) more = start_next(i, table, changed);
-    }
-    if (signal != system::Exit::ok && sent_signal_ == 0) {
-      table.line("stopping; active runs save their state");
-      sent_signal_ = signal == system::Exit::sigint ? SIGINT : SIGTERM;
-      for (Slot& slot : slots_) {
-        if (slot.worker) slot.worker->signal(sent_signal_);
+  void train(const system::StopRequest& stop) {
+    bool more = true;
+    while (true) {
+      const system::Exit signal = stop.received();
+      for (std::size_t i = 0; signal == system::Exit::ok && more && i < slots_.size(); ++i) {
+        if (!slots_[i].worker) more = start_next(i);
       }
+      if (signal != system::Exit::ok && sent_signal_ == 0) {
+        table_.line("stopping; active runs save their state");
+        sent_signal_ = signal == system::Exit::sigint ? SIGINT : SIGTERM;
+        for (Slot& slot : slots_) {
+          if (slot.worker) slot.worker->signal(sent_signal_);
+        }
+      }
+      if (idle() && (signal != system::Exit::ok || !more)) break;
+      std::this_thread::sleep_for(kPoolPoll);
+      finish_ended();
+      redraw();
     }
-    if (idle() && (signal != system::Exit::ok || !more)) break;
-    std::this_thread::sleep_for(kPoolPoll);
-    finish_ended(table, changed);
-    redraw(table);
+    table_.draw({});
   }
-  table.draw({});
-}
 
-/// Starts the next queued run in a free slot. Returns false if no run is left.
-bool Pool::start_next(std::size_t index, StatusTable& table, const Changed& changed) {
-  for (; next_ < progress_.size(); ++next_) {
-    RunProgress& progress = progress_[next_];
-    const run::Config& config = sweep_.runs[next_].config();
-    if (!progress.waits()) continue;
-    Slot& slot = slots_[index];
-    slot.run = next_++;
-    std::string what =
-        progress.on_disk ? fmt::format("resumes at step {}", progress.done) : "started";
-    try {
-      if (progress.partial) run::remove_partial_start(config.run.out);
-      const Job job{config, config.run.out, progress.on_disk, command_};
-      slot.worker = std::make_unique<Worker>(job, layout_, index, program_);
-      progress.state = run::RunState::running;
-    } catch (const Error& error) {
-      progress.state = run::RunState::failed;
-      progress.exit = system::exit_of(error);
-      progress.error = error.what();
-      what = "failed: " + progress.error;
+ private:
+  struct Slot {
+    std::unique_ptr<Worker> worker;  ///< null: free
+    std::size_t run = 0;
+  };
+
+  /// Starts the next queued run in a free slot. Returns false if no run is left.
+  bool start_next(std::size_t index) {
+    for (; next_ < progress_.size(); ++next_) {
+      RunProgress& progress = progress_[next_];
+      const SweepRun& run = sweep_.runs[next_];
+      if (!progress.waits()) continue;
+      Slot& slot = slots_[index];
+      slot.run = next_++;
+      std::string what =
+          progress.on_disk ? fmt::format("resumes at step {}", progress.done) : "started";
+      try {
+        const std::string job = to_text(run.config(), train_request(run, progress, request_));
+        slot.worker = std::make_unique<Worker>(job, layout_, index, request_.program);
+        progress.state = run::RunState::running;
+      } catch (const Error& error) {
+        progress.state = run::RunState::failed;
+        progress.exit = system::exit_of(error);
+        progress.error = error.what();
+        what = "failed: " + progress.error;
+      }
+      table_.line(fmt::format("{}: {}", run.config().run.name, what));
+      changed_(slot.run);
+      return true;
     }
-    table.line(fmt::format("{}: {}", config.run.name, what));
-    changed(slot.run);
-    return true;
+    return false;
   }
-  return false;
-}
 
-void Pool::finish_ended(StatusTable& table, const Changed& changed) {
-  for (Slot& slot : slots_) {
-    if (!slot.worker || !slot.worker->poll()) continue;
-    const system::ExitStatus exit_status = *slot.worker->poll();
-    const std::string message = slot.worker->error_message();
-    slot.worker.reset();
-    const run::Config& config = sweep_.runs[slot.run].config();
-    RunProgress& progress = progress_[slot.run];
-    finish(config.run.out, exit_status, sent_signal_, message, progress);
-    table.line(fmt::format("{}: {}", config.run.name, describe_result(config.run.out, progress)));
-    changed(slot.run);
+  void finish_ended() {
+    for (Slot& slot : slots_) {
+      if (!slot.worker || !slot.worker->poll()) continue;
+      const system::ExitStatus exit_status = *slot.worker->poll();
+      const std::string message = slot.worker->error_message();
+      slot.worker.reset();
+      const run::Config& config = sweep_.runs[slot.run].config();
+      RunProgress& progress = progress_[slot.run];
+      finish(config.run.out, exit_status, sent_signal_, message, progress);
+      table_.line(
+          fmt::format("{}: {}", config.run.name, describe_result(config.run.out, progress)));
+      changed_(slot.run);
+    }
   }
-}
 
-void Pool::redraw(StatusTable& table) {
-  const double now = run::Progress::steady_seconds();
-  if (!table.live() || now - drawn_ < kRedrawSeconds) return;
-  drawn_ = now;
-  std::vector<std::string> lines{""};
-  for (const Slot& slot : slots_) {
-    if (!slot.worker) continue;
-    const run::Config& config = sweep_.runs[slot.run].config();
-    RunProgress& progress = progress_[slot.run];
-    read_last_step(config.run.out, progress);
-    lines.push_back(fmt::format("  {}  step {}/{}  loss {:.4f}", config.run.name, progress.step,
-                                config.train.steps, progress.loss));
+  void redraw() {
+    const double now = run::Progress::steady_seconds();
+    if (!table_.live() || now - drawn_ < kRedrawSeconds) return;
+    drawn_ = now;
+    std::vector<std::string> lines{""};
+    for (const Slot& slot : slots_) {
+      if (!slot.worker) continue;
+      const run::Config& config = sweep_.runs[slot.run].config();
+      RunProgress& progress = progress_[slot.run];
+      read_last_step(config.run.out, progress);
+      lines.push_back(fmt::format("  {}  step {}/{}  loss {:.4f}", config.run.name, progress.step,
+                                  config.train.steps, progress.loss));
+    }
+    lines.front() = describe_counts(progress_, sweep_eta(sweep_.runs, progress_, now - started_));
+    table_.draw(lines);
   }
-  lines.front() = describe_counts(progress_, sweep_eta(sweep_.runs, progress_, now - started_));
-  table.draw(lines);
-}
 
-bool Pool::idle() const {
-  return std::ranges::none_of(slots_, [](const Slot& slot) { return slot.worker != nullptr; });
-}
+  bool idle() const {
+    return std::ranges::none_of(slots_, [](const Slot& slot) { return slot.worker != nullptr; });
+  }
 
-namespace {
+  const SweepConfig& sweep_;
+  const SweepRequest& request_;
+  const Layout& layout_;
+  std::vector<RunProgress>& progress_;
+  StatusTable& table_;
+  const RunChanged& changed_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+  int sent_signal_ = 0;  ///< the signal sent to the workers; 0: none
+  double started_ = run::Progress::steady_seconds(), drawn_ = 0;
+};
 
 /// Cores per worker without --jobs. Threads of a step wait for each other after every op; processes
 /// that train different runs never wait.
@@ -259,6 +246,33 @@ std::size_t workers_with_memory(std::span<const run::Config* const> runs, int jo
 }
 
 }  // namespace
+
+run::TrainRequest train_request(const SweepRun& run, const RunProgress& progress,
+                                const SweepRequest& request) {
+  if (progress.partial) run::remove_partial_start(run.config().run.out);
+  return {.out = run.config().run.out, .resume = progress.on_disk, .command = request.command};
+}
+
+system::Exit work(std::istream& in) {
+  run::TrainRequest request;
+  std::string config;
+  try {
+    const Json job = Json::from_cbor(std::string(std::istreambuf_iterator<char>(in), {}));
+    config = job.at("config").get<std::string>();
+    request.out = job.at("out").get<std::string>();
+    request.resume = job.at("resume").get<bool>();
+    request.command = job.at("command").get<std::vector<std::string>>();
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("standard input is not a job of a sweep: {}", error.what()));
+  }
+  return train(run::config_from_yaml(config, "the sweep"), request);
+}
+
+void train_in_workers(const SweepConfig& sweep, const SweepRequest& request, const Layout& layout,
+                      const system::StopRequest& stop, std::vector<RunProgress>& progress,
+                      StatusTable& table, const RunChanged& changed) {
+  Pool(sweep, request, layout, progress, table, changed).train(stop);
+}
 
 Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads) {
   Layout layout;

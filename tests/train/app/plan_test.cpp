@@ -55,19 +55,6 @@ TEST(Plan, of_a_7b_model_counts_every_component_as_by_hand) {
               ElementsAre("7,241,732,096", "7,241,756,672", "7,782,797,312"));
 }
 
-TEST(Plan, of_grouped_heads_has_the_same_cache_for_every_kind) {
-  const run::Config config = plan_7b();
-  const system::Table table =
-      plan_table(make_plan(config, {"softmax", "diff_v1", "diff_v2"}), config);
-  const Index bytes = 32 * 2 * 8 * 128 * static_cast<Index>(sizeof(real));
-  EXPECT_THAT(row(table, "KV cache per token, bytes"),
-              ElementsAre(system::grouped(bytes), system::grouped(bytes), system::grouped(bytes)));
-  run::Config wide = config;
-  wide.model.num_kv_heads = 32;
-  EXPECT_THAT(row(plan_table(make_plan(wide, {"softmax"}), wide), "KV cache per token, bytes"),
-              ElementsAre(system::grouped(4 * bytes)));
-}
-
 // The lesson on V2 for hidden 4096, 32 heads of 128, 32 layers: V2 adds about hidden * hidden
 // parameters per attention block, V1 next to nothing, and 8 key-value heads keep one cache.
 TEST(Plan, of_a_7b_model_reproduces_the_accounting_of_v1_and_v2) {

@@ -45,16 +45,6 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   EXPECT_FALSE(std::filesystem::exists(project / "runs"));
 }
 
-TEST(Plan, follows_set_and_omits_kinds_that_the_heads_do_not_allow) {
-  const TinyProject project;
-  const std::string plan =
-      test::output(project.difftape({"plan", "tiny.yaml", "--set", "model.num_heads=1"}));
-  EXPECT_EQ(row(plan, "parameters").size(), attention_kinds().size() - 1);
-  EXPECT_THAT(plan, HasSubstr("\nleft out diff_v1: diff_v1 pairs the heads of the baseline, but "
-                              "num_heads is 1;"));
-  EXPECT_THAT(plan, HasSubstr("softmax *"));
-}
-
 TEST(Plan, takes_kinds_and_explains_omitted_ones) {
   const TinyProject project;
   const std::string two =

@@ -113,19 +113,6 @@ TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_with_a_no
       << "the file is named";
 }
 
-TEST_F(ReportCommand, notes_runs_of_several_commits) {
-  write({.name = "a"});
-  const fs::path other = write({.name = "b"});
-  std::string env = contents(other / "env.json");
-  env.replace(env.find("0123abcd"), 8, "4567cdef");
-  put(other / "env.json", env);
-  const Outcome outcome = report({"sweep"});
-  const std::string note =
-      "runs of 2 commits: 0123abcd (1 run), 4567cdef (1 run); their results may differ";
-  EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
-  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
-}
-
 TEST_F(ReportCommand, uses_the_order_of_index_csv_and_the_named_baseline) {
   write_sweep();
   put(dir / "sweep/index.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");

@@ -34,37 +34,6 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
                               HasSubstr("86 training diverged"), HasSubstr("130/143")));
 }
 
-TEST(Help, of_every_command_mentions_its_arguments) {
-  const std::vector<std::pair<Words, Words>> commands{
-      {{"train"},
-       {"CONFIG", "--set", "--out", "--resume", "--profile", "--overfit", "exit code 1"}},
-      {{"sweep"}, {"SWEEP", "--set", "--out", "--arms", "--jobs", "--dry-run"}},
-      {{"report"},
-       {"RUN_DIR", "--baseline", "--out", "--charts", "--svg", "--verdicts", "--watch"}},
-      {{"init"}, {"KIND", "--out", "diff_v2, gated"}},
-      {{"runs"}, {"DIR", "--json"}},
-      {{"diff"}, {"RUN_A", "RUN_B", "--all", "--exit-code"}},
-      {{"plan"}, {"CONFIG", "--set", "--arm", "--kinds"}},
-      {{"config"}, {"show", "keys", "schema"}},
-      {{"config", "show"}, {"CONFIG", "--set", "--arm", "--origin", "--json"}},
-      {{"config", "keys"}, {"PREFIX", "--json"}},
-      {{"config", "schema"}, {}},
-      {{"dump-grads"}, {"CONFIG_OR_CKPT", "--batch", "--out", "--set"}},
-      {{"export"}, {"RUN_OR_CKPT", "--format", "--out"}},
-      {{"import"}, {"FILE_OR_DIR", "--out", "--set"}},
-      {{"verify"}, {"RUN", "--threads", "--from"}},
-      {{"gradcheck"}, {"--filter"}},
-      {{"doctor"}, {}}};
-  for (auto [command, arguments] : commands) {
-    command.push_back("--help");
-    const Outcome help = test::run(command);
-    EXPECT_EQ(help.exit, 0) << command[0];
-    EXPECT_EQ(help.err, "") << command[0];
-    EXPECT_THAT(help.out, HasSubstr("Usage: difftape " + command[0]));
-    for (const std::string& argument : arguments) EXPECT_THAT(help.out, HasSubstr(argument));
-  }
-}
-
 TEST(Version, names_program_commit_and_precision) {
   EXPECT_THAT(test::run({"--version"}).out, testing::MatchesRegex("difftape 0\\..*, f32, .*\n"));
   EXPECT_THAT(test::run({"--version"}, {.program = DIFFTAPE_TEST_PROGRAM_F64}).out,

@@ -239,14 +239,6 @@ TEST_F(DryRun, shows_finished_runs_and_the_step_at_which_others_resume) {
                                                "with --jobs 1, at the speed of 1 finished run\n")));
 }
 
-TEST_F(DryRun, rejects_a_directory_with_other_contents) {
-  fs::create_directories(project / "out/softmax");
-  put(project / "out/softmax/thesis.tex", "precious");
-  const Outcome outcome = dry_run();
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("out/softmax already exists and contains another run"));
-}
-
 TEST_F(DryRun, invalid_jobs_and_unknown_arms_are_usage_errors) {
   for (const std::string jobs : {"0", "-1", "many", "1025"}) {
     const Outcome outcome = dry_run({"--jobs", jobs});

@@ -234,14 +234,6 @@ TEST_F(Sweep, warns_once_of_a_setting_without_effect_and_names_its_arm) {
   EXPECT_EQ(sweep({"--dry-run", "--arms", "diff_v1"}).err, "");
 }
 
-TEST_F(Sweep, rejects_out_that_is_a_file_and_keeps_the_file) {
-  const std::string text = contents(project / "text.txt");
-  const Outcome outcome = project.difftape({"sweep", "s.yaml", "--out", "text.txt"});
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_EQ(outcome.err, "difftape: cannot create sweep directory text.txt: Not a directory\n");
-  EXPECT_EQ(contents(project / "text.txt"), text);
-}
-
 using SweepByMpirun = test::Mpirun;
 TEST_F(SweepByMpirun, is_rejected_because_each_process_would_train_the_same_runs) {
   test::put(project / "s.yaml", "base: tiny.yaml\nsweep.seeds: [1, 2]\n");

@@ -1,9 +1,9 @@
 // Recomputation in backward: parameters, constants, errors.
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
-#include "core/error.h"
 #include "core/name_scope.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -90,8 +90,7 @@ TEST(Checkpointed, an_error_in_the_second_run_names_the_layer_of_the_body) {
     return std::vector<Var>{++runs == 1 ? exp(in[0]) : reshape(in[0], {7})};
   })[0];
   const Var loss = sum(y);
-  EXPECT_THAT([&] { tape.backward(loss); },
-              testing::ThrowsMessage<ShapeError>(testing::EndsWith("\nin layers.7")));
+  EXPECT_THAT([&] { tape.backward(loss); }, ThrowsMessage<ShapeError>(EndsWith("\nin layers.7")));
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 // The worked example of CONTRIBUTING.md: an op from its declaration to the test of its gradient.
-#include <fstream>
-#include <sstream>
-
 #include "autograd/gradcheck/op_cases.h"
 #include "autograd/ops.h"
-#include "core/error.h"
 #include "core/rows.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -63,7 +60,7 @@ std::string between(const char* file, const std::string& begin, const std::strin
 TEST(ContributingExample, shows_the_code_that_is_compiled_here) {
   const std::string code = between("tests/autograd/contributing_example_test.cpp",
                                    "// The example begins.\n", "// The example ends.\n");
-  EXPECT_THAT(code, testing::HasSubstr("\nVar dot_last("));
+  EXPECT_THAT(code, HasSubstr("\nVar dot_last("));
   EXPECT_EQ(between("CONTRIBUTING.md", "```cpp\n", "```\n"), code);
 }
 
@@ -79,7 +76,7 @@ TEST(ContributingExample, names_the_shapes_that_it_rejects) {
   Tape tape;
   const Var a = tape.input(Tensor::full({3, 5}, 1)), b = tape.input(Tensor::full({3, 4}, 1));
   EXPECT_THAT([&] { dot_last(a, b); },
-              testing::ThrowsMessage<ShapeError>(
+              ThrowsMessage<ShapeError>(
                   "dot_last: a is (3, 5), b is (3, 4); need equal shapes of rank 1 at least"));
 }
 

@@ -1,7 +1,6 @@
 // gradcheck itself lets right gradients pass and nothing else.
 #include "autograd/gradcheck/gradcheck.h"
-
-#include <limits>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -52,7 +51,7 @@ TEST(Gradcheck, a_right_gradient_passes_far_below_the_tolerance) {
 
 TEST(Gradcheck, a_gradient_that_is_wrong_in_the_tenth_digit_fails) {
   expect_failure(gradcheck(cube(kOrdinary, 1 + 1e-9)),
-                 testing::MatchesRegex("x: relative error 1.0e-09 is over the tolerance 1e-10"));
+                 MatchesRegex("x: relative error 1.0e-09 is over the tolerance 1e-10"));
 }
 
 TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
@@ -62,18 +61,18 @@ TEST(Gradcheck, one_wrong_element_is_enough_to_fail) {
     dx[0].data()[1] += real(1e-6);
     return dx;
   };
-  EXPECT_THAT(gradcheck(f).failure, testing::HasSubstr("is over the tolerance"));
+  EXPECT_THAT(gradcheck(f).failure, HasSubstr("is over the tolerance"));
 }
 
 TEST(Gradcheck, nan_fails) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  expect_failure(gradcheck(cube(kOrdinary, nan)), testing::HasSubstr("relative error nan"));
-  expect_failure(gradcheck(cube(three(1, nan, 1), 1)), testing::HasSubstr("relative error nan"));
+  expect_failure(gradcheck(cube(kOrdinary, nan)), HasSubstr("relative error nan"));
+  expect_failure(gradcheck(cube(three(1, nan, 1), 1)), HasSubstr("relative error nan"));
 }
 
 TEST(Gradcheck, a_trivial_gradient_fails_as_inconclusive) {
   expect_failure(gradcheck(cube(three(0.01, 0.01, 0.005), 1)),
-                 testing::HasSubstr("x: trivial, its largest gradient is "), true);
+                 HasSubstr("x: trivial, its largest gradient is "), true);
 }
 
 TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
@@ -89,7 +88,7 @@ TEST(Gradcheck, a_wrong_gradient_is_not_excused_by_a_trivial_one) {
   f.gradients = [a = f.gradients, b = wrong.gradients](const Tensor& cotangent) {
     return std::vector<Tensor>{a(cotangent)[0], b(cotangent)[0]};
   };
-  expect_failure(gradcheck(f), testing::StartsWith("wrong: relative error 1.0e+00"));
+  expect_failure(gradcheck(f), StartsWith("wrong: relative error 1.0e+00"));
 }
 
 TEST(Gradcheck, an_expected_zero_fails_if_either_side_is_not_zero) {
@@ -104,16 +103,16 @@ TEST(Gradcheck, an_expected_zero_fails_if_either_side_is_not_zero) {
   expect_failure(gradcheck(constant, always(ExpectedGradient::zero)),
                  "x: 1.0e-09, but must be zero");
   EXPECT_THAT(gradcheck(cube(kOrdinary, 0), always(ExpectedGradient::zero)).failure,
-              testing::HasSubstr("but must be zero"));
+              HasSubstr("but must be zero"));
 }
 
 TEST(Gradcheck, tiny_gradients_are_compared_by_their_absolute_error) {
   const Tensor x = three(0.01, -0.02, 0.01);
   EXPECT_EQ(gradcheck(cube(x, 1), always(ExpectedGradient::near_zero)).failure, "");
   expect_failure(gradcheck(cube(x, 1, 1e-8), always(ExpectedGradient::near_zero)),
-                 testing::HasSubstr("x: absolute error "));
+                 HasSubstr("x: absolute error "));
   EXPECT_THAT(gradcheck(cube(kOrdinary, 1), always(ExpectedGradient::near_zero)).failure,
-              testing::HasSubstr("but should be near zero"));
+              HasSubstr("but should be near zero"));
 }
 
 TEST(Gradcheck, reports_numeric_gradients_that_disagree) {
@@ -124,7 +123,7 @@ TEST(Gradcheck, reports_numeric_gradients_that_disagree) {
     for (real& v : y.values()) v += static_cast<real>(1e-11 * std::sin(1e9 * double{v}));
     return y;
   };
-  expect_failure(gradcheck(f), testing::HasSubstr("differences tell it to "), true);
+  expect_failure(gradcheck(f), HasSubstr("differences tell it to "), true);
 }
 
 TEST(Gradcheck, an_evaluation_that_changes_its_input_fails) {

@@ -2,6 +2,7 @@
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/gradcheck/op_cases.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

@@ -1,15 +1,9 @@
 // Every op: gradient against finite differences, coarse ops against their composition.
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
-
-#include "autograd/gradcheck/op_cases.h"
 #include "autograd/ops.h"
-#include "core/error.h"
+#include "autograd/gradcheck/op_cases.h"
 #include "core/pool.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 
@@ -39,7 +33,7 @@ Evaluated evaluate(const std::vector<Tensor>& inputs, const OpFunction& f, size_
   return result;
 }
 
-class EveryOp : public testing::TestWithParam<OpCase> {};
+struct EveryOp : testing::TestWithParam<OpCase> {};
 
 TEST_P(EveryOp, gradient_matches_finite_differences) {
   const OpCase& c = GetParam();
@@ -80,7 +74,7 @@ TEST_P(EveryOp, adds_to_the_one_input_that_has_a_gradient) {
   }
 }
 
-class EveryCoarseOp : public testing::TestWithParam<OpCase> {};
+struct EveryCoarseOp : testing::TestWithParam<OpCase> {};
 
 TEST_P(EveryCoarseOp, equals_its_composition_from_primitives) {
   const OpCase& c = GetParam();
@@ -112,11 +106,10 @@ std::set<std::string> ops_with_cases() {
 }
 
 TEST(OpCoverage, every_name_that_an_op_file_records_has_a_case) {
-  const std::filesystem::path folder =
-      std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "autograd" / "ops";
+  const fs::path folder = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "autograd" / "ops";
   const std::set<std::string> covered = ops_with_cases();
   int ops = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
     std::ifstream file(entry.path());
     std::stringstream text;
     text << file.rdbuf();

@@ -1,14 +1,12 @@
 #include "autograd/tape.h"
 
-#include <gmock/gmock.h>
-
 #include "autograd/ops.h"
-#include "core/error.h"
 #include "core/name_scope.h"
 #include "core/pool.h"
 #include "core/profile.h"
 #include "core/rows.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -148,7 +146,7 @@ TEST(Ops, name_op_shapes_and_rule_when_shapes_are_wrong) {
       {[&] { slice(var(4, 3), 0, 2, 3); }, "slice: [2, 5) is not within axis 0 of (4, 3)"},
       {[&] { transpose(var(4, 3), 0, 2); }, "transpose: x is (4, 3); it has no axes 0 and 2"}};
   for (const auto& [op, message] : wrong) {
-    EXPECT_THAT(op, testing::ThrowsMessage<ShapeError>(message));
+    EXPECT_THAT(op, ThrowsMessage<ShapeError>(message));
   }
 }
 
@@ -156,7 +154,7 @@ TEST(Ops, name_tokens_or_targets_out_of_range_and_need_a_scored_one) {
   Tape tape;
   const Var table = tape.input(Tensor::zeros({4, 2})), hidden = tape.input(Tensor::zeros({2, 2}));
   const std::vector<std::int32_t> ids{1, 4}, none(2, kIgnoreIndex);
-  const auto fails = [](const char* message) { return testing::ThrowsMessage<DataError>(message); };
+  const auto fails = [](const char* message) { return ThrowsMessage<DataError>(message); };
   EXPECT_THAT([&] { embedding(ids, Shape{2}, table); },
               fails("embedding: token 4 at position 1 is not in [0, 4)"));
   EXPECT_THAT([&] { cross_entropy(hidden, table, ids); },

@@ -1,11 +1,10 @@
 // The configurations that torch_gpt.py can train.
 #include "bench/candidates.h"
 
+#include "tests/support/test.h"
+
 namespace difftape::bench {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 /// Why PyTorch is left out of the steps of a shipped configuration with these overrides.
 std::vector<std::string> left_out(const std::vector<std::string>& overrides) {

@@ -2,19 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "bench/measure.h"
 #include "bench/results_table.h"
 #include "tests/support/sanitizer.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 
 namespace difftape::bench {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr Interleaving kRules{.rounds = 2, .steps = 2, .warmup = 2};
 
@@ -34,7 +28,7 @@ std::string two_steps(double a, double b) {
 }
 
 TEST(Interleaved, candidates_alternate_after_each_has_warmed_up_alone) {
-  const test::ScratchDir scratch;
+  const ScratchDir scratch;
   const std::string log = (scratch / "log").string();
   const auto logging = [&](const std::string& name) {
     return shell(name, "echo " + name + "$count >> " + log + "; " + two_steps(1, 1));
@@ -65,7 +59,7 @@ TEST(Interleaved, the_table_compares_the_first_with_the_best_of_another_framewor
       run_interleaved({shell("ours", two_steps(0.1, 0.1)), slow, fast}, kRules);
   const std::string text = results_table({{"", 1000, result}}, "T");
   EXPECT_THAT(text, HasSubstr("ours is 2.00 (2.00-2.00) times as fast as compiled\n"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("times as fast as eager")));
+  EXPECT_THAT(text, Not(HasSubstr("times as fast as eager")));
   EXPECT_THAT(text, testing::ContainsRegex("compiled +7 +200.0 +200.0 +200.0 +200.0 +5,000 +-"
                                            " +2 +1 +0.500 +0.500 +0.500"));
 }
@@ -92,11 +86,11 @@ TEST(Interleaved, invalid_answers_are_not_measured) {
   EXPECT_TRUE(result.finished.empty());
   EXPECT_THAT(result.left_out, ElementsAre("short: 2 steps asked for, 1 answered",
                                            "text: answers '{oh}', which is not JSON",
-                                           testing::StartsWith("typed: answers in unexpected")));
+                                           StartsWith("typed: answers in unexpected")));
 }
 
 TEST(Interleaved, the_first_step_ends_with_the_line_that_the_candidate_names) {
-  const test::ScratchDir scratch;
+  const ScratchDir scratch;
   Candidate candidate{
       "late", "", {"sh", "-c", "echo step x; sleep 0.2; echo step y; exec sleep 60"}};
   candidate.begins = "step ";

@@ -1,12 +1,9 @@
 #pragma once
 // A fixture for tests of products with every engine and precision.
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "core/gemm_backend.h"
 #include "core/tile.h"
+#include "tests/support/test.h"
 
 namespace difftape::test {
 
@@ -27,8 +24,7 @@ inline std::string name_of(const testing::TestParamInfo<Arithmetic>& info) {
 }
 
 /// Multiplies with the engine while it lives, and skips arithmetics that this machine lacks.
-class EveryArithmetic : public testing::TestWithParam<Arithmetic> {
- protected:
+struct EveryArithmetic : testing::TestWithParam<Arithmetic> {
   void SetUp() override {
     if (engine == Engine::fast && tile::libxsmm_backend() == nullptr)
       GTEST_SKIP() << "libxsmm is not available here";

@@ -1,6 +1,4 @@
 // Attention to a cache equals attention over the whole sequence for its last tokens.
-#include <gtest/gtest.h>
-
 #include "core/attention/decode.h"
 #include "tests/core/attention_problem.h"
 

@@ -1,7 +1,4 @@
 // Attention at the edges of its range: finite and right, or visibly not a number.
-#include <cmath>
-#include <limits>
-
 #include "tests/core/attention_problem.h"
 
 namespace difftape {
@@ -36,8 +33,7 @@ void expect_finite(const AttentionGradients& gradients, bool differential) {
   EXPECT_TRUE(!differential || gradients.dlambda.all_finite());
 }
 
-class Extremes : public testing::TestWithParam<bool> {
- protected:
+struct Extremes : testing::TestWithParam<bool> {
   bool differential = GetParam();
   /// The sum of the maps.
   real whole = differential ? real(0.75) : real(1);

@@ -1,14 +1,9 @@
 #pragma once
 // One call of the attention kernel with random operands and a choice of visibility.
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <vector>
-
 #include "core/attention/attention.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape::test {
 

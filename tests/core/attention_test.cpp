@@ -1,6 +1,5 @@
 // The fused attention kernel: structure, gradients however the work is cut, independence of
 // threads.
-#include "core/error.h"
 #include "tests/core/attention_problem.h"
 #include "tests/support/threads.h"
 
@@ -210,15 +209,9 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
 TEST(Attention, errors_name_wrong_shapes_and_the_required_heads) {
   Problem problem(HeadMapping::standard(2, 1), 1, 4, 4, 4);
   problem.in.k = random({1, 4, 2, 4}, "k");
-  try {
-    problem.forward();
-    FAIL() << "no error";
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "attention: q is (1, 4, 2, 4), k is (1, 4, 2, 4), v is (1, 4, 1, 4); need 2 query, "
-        "1 key and 1 value heads");
-  }
+  EXPECT_EQ(message_of<ShapeError>([&] { problem.forward(); }),
+            "attention: q is (1, 4, 2, 4), k is (1, 4, 2, 4), v is (1, 4, 1, 4); need 2 query, "
+            "1 key and 1 value heads");
 }
 
 }  // namespace

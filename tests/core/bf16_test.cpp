@@ -1,7 +1,6 @@
 #include "core/bf16.h"
 
-#include <cmath>
-#include <limits>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

@@ -1,12 +1,8 @@
 // Block-sparse attention: the definition of the choice, dense attention as a special case, threads,
 // cached decoding.
-#include <fmt/format.h>
-
-#include <set>
 
 #include "core/attention/decode.h"
 #include "core/attention/selection.h"
-#include "core/error.h"
 #include "tests/core/attention_problem.h"
 #include "tests/support/threads.h"
 
@@ -239,14 +235,9 @@ TEST(BlockSparse, attention_to_a_cache_reads_the_same_blocks) {
 
 TEST(BlockSparse, errors_name_what_is_needed) {
   Problem problem(HeadMapping::standard(1, 1), 1, 40, 4, 4);
-  const auto error = [&](const BlockSparsity& blocks) -> std::string {
+  const auto error = [&](const BlockSparsity& blocks) {
     problem.in.blocks = blocks;
-    try {
-      problem.forward();
-    } catch (const ShapeError& thrown) {
-      return thrown.what();
-    }
-    return "none";
+    return message_of<ShapeError>([&] { problem.forward(); });
   };
   EXPECT_EQ(error({20, 1}), "attention: the block size is 20; need 0 (dense) or a multiple of 16");
   EXPECT_EQ(error({16, 0}),

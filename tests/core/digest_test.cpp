@@ -1,6 +1,6 @@
 #include "core/digest.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

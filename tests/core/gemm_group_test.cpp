@@ -1,6 +1,4 @@
 // Several products computed together, against the same products one by one.
-#include <gtest/gtest.h>
-
 #include "core/gemm.h"
 #include "core/pool.h"
 #include "tests/core/arithmetics.h"

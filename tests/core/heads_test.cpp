@@ -1,5 +1,6 @@
 // The wiring of heads.
 #include "core/attention/heads.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -18,10 +19,10 @@ TEST(HeadMapping, v1_pairs_neighbors_and_keeps_key_pairs_apart_under_grouping) {
   const HeadMapping mapping = HeadMapping::paired(8, 4);
   EXPECT_EQ(mapping.outputs.size(), 4u);
   EXPECT_EQ(mapping.value_heads, 2);
-  EXPECT_THAT(mapping.outputs[1].query, testing::ElementsAre(2, 3));
-  EXPECT_THAT(mapping.outputs[1].key, testing::ElementsAre(0, 1));
-  EXPECT_THAT(mapping.outputs[2].key, testing::ElementsAre(2, 3));
-  EXPECT_THAT(mapping.outputs[3].value, testing::ElementsAre(1, 1));
+  EXPECT_THAT(mapping.outputs[1].query, ElementsAre(2, 3));
+  EXPECT_THAT(mapping.outputs[1].key, ElementsAre(0, 1));
+  EXPECT_THAT(mapping.outputs[2].key, ElementsAre(2, 3));
+  EXPECT_THAT(mapping.outputs[3].value, ElementsAre(1, 1));
 }
 
 TEST(HeadMapping, v2_pairs_neighbors_of_one_group) {
@@ -30,8 +31,8 @@ TEST(HeadMapping, v2_pairs_neighbors_of_one_group) {
   EXPECT_EQ(mapping.outputs.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     const Index head = static_cast<Index>(i);
-    EXPECT_THAT(mapping.outputs[i].query, testing::ElementsAre(2 * head, 2 * head + 1));
-    EXPECT_THAT(mapping.outputs[i].key, testing::ElementsAre(head / 2, head / 2));
+    EXPECT_THAT(mapping.outputs[i].query, ElementsAre(2 * head, 2 * head + 1));
+    EXPECT_THAT(mapping.outputs[i].key, ElementsAre(head / 2, head / 2));
   }
   EXPECT_EQ(mapping.groups().size(), 2u);
 }
@@ -42,8 +43,8 @@ TEST(HeadMapping, heads_that_share_a_key_or_a_value_are_in_one_group) {
                      {{1, 1}, {0, 0}, {1, 1}},   // the key of head 0
                      {{2, 2}, {1, 1}, {1, 1}},   // the value of head 1
                      {{3, 3}, {2, 2}, {2, 2}}};  // nothing
-  EXPECT_THAT(mapping.groups(), testing::UnorderedElementsAre(testing::ElementsAre(0, 1, 2),
-                                                              testing::ElementsAre(3)));
+  EXPECT_THAT(mapping.groups(),
+              testing::UnorderedElementsAre(ElementsAre(0, 1, 2), ElementsAre(3)));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "core/parallel.h"
 
 #include <atomic>
-#include <limits>
 
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace difftape {
@@ -22,7 +22,7 @@ TEST(Parallel, ranges_cover_everything_with_blocks_of_one_size) {
   parallel_ranges(1000, 232, [&](Index begin, Index count) {
     counts[static_cast<size_t>(begin / 232)] = count;
   });
-  EXPECT_THAT(counts, testing::ElementsAre(232, 232, 232, 232, 72));
+  EXPECT_THAT(counts, ElementsAre(232, 232, 232, 232, 72));
 }
 
 TEST(Parallel, sums_are_bitwise_equal_for_any_number_of_threads) {

@@ -2,10 +2,10 @@
 
 #include <sys/resource.h>
 
-#include <stdexcept>
 #include <thread>
 
 #include "core/tensor.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

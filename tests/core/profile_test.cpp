@@ -1,5 +1,7 @@
 #include "core/profile.h"
 
+#include "tests/support/test.h"
+
 namespace difftape::profile {
 namespace {
 

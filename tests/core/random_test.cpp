@@ -1,10 +1,6 @@
 #include "core/random.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

@@ -1,17 +1,12 @@
 // The choice of experts and the order of their rows.
 #include "core/routing.h"
 
-#include <gmock/gmock.h>
-
-#include <limits>
-
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace difftape {
 namespace {
-
-using testing::ElementsAre;
 
 Tensor scores_of(Index tokens, Index experts, std::vector<real> values) {
   return Tensor::from({tokens, experts}, values);

@@ -1,9 +1,6 @@
 #include "core/simd_functions.h"
 #include "core/softcap.h"
-
-#include <cmath>
-#include <limits>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

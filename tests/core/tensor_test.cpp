@@ -1,10 +1,7 @@
 #include "core/tensor.h"
 
-#include <cstdint>
-#include <limits>
-
-#include "core/error.h"
 #include "core/name_scope.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -44,12 +41,10 @@ TEST(Tensor, copies_share_memory_and_clones_do_not) {
 TEST(Tensor, reshape_keeps_the_elements_and_rejects_another_size) {
   const Tensor a = Tensor::from({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
   EXPECT_EQ(a.reshaped({3, 2}).row(1)[0], 3);
-  try {
-    a.reshaped({4, 2});
-    FAIL() << "no error";
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "reshape: (2, 3) has 6 elements, (4, 2) has 8");
-  }
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              a.reshaped({4, 2});
+            }),
+            "reshape: (2, 3) has 6 elements, (4, 2) has 8");
 }
 
 TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {
@@ -64,14 +59,12 @@ TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {
 
 TEST(Error, ends_with_the_innermost_open_scope) {
   const NameScope outer("model.layers.2");
-  try {
+  const auto fails = [] {
     const NameScope inner("model.layers.2.self_attn.q_proj");
     require_shape(false, "matmul", "inner sizes differ: a is {}", Shape{8, 64}.str());
-    FAIL() << "no error";
-  } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(),
-                 "matmul: inner sizes differ: a is (8, 64)\nin model.layers.2.self_attn.q_proj");
-  }
+  };
+  EXPECT_EQ(message_of<ShapeError>(fails),
+            "matmul: inner sizes differ: a is (8, 64)\nin model.layers.2.self_attn.q_proj");
   EXPECT_EQ(NameScope::current(), "model.layers.2");
 }
 

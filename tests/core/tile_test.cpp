@@ -1,16 +1,11 @@
 // bfloat16 tiles of each backend, without core/gemm.
 #include "core/tile.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <string>
-
 #include "core/bf16.h"
 #include "core/gemm.h"
 #include "core/pool.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -87,8 +82,7 @@ const tile::Backend* loops() {
 
 using FindBackend = const tile::Backend* (*)();
 
-class Bf16Tiles : public testing::TestWithParam<FindBackend> {
- protected:
+struct Bf16Tiles : testing::TestWithParam<FindBackend> {
   void SetUp() override {
     if (GetParam()() == nullptr) GTEST_SKIP() << "not available here";
   }

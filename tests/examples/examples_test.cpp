@@ -1,28 +1,17 @@
 // The programs of examples/, built against an installed difftape: they do what their README says.
-#include <regex>
-
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::Outcome;
-using test::TinyProject;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using Words = std::vector<std::string>;
-
 const fs::path kExamples = DIFFTAPE_TEST_EXAMPLES;
 
 /// The program with the kind `cosine`, in the directory of a project of that kind.
-class OwnAttention : public testing::Test {
- protected:
+struct OwnAttention : testing::Test {
   OwnAttention() {
-    std::string yaml = test::contents(project / "tiny.yaml");
+    std::string yaml = contents(project / "tiny.yaml");
     yaml.replace(yaml.find("kind: softmax"), 13, "kind: cosine");
-    test::put(project / "tiny.yaml", yaml);
+    put(project / "tiny.yaml", yaml);
   }
   Outcome own(const Words& arguments) const {
     return project.difftape(arguments, {.program = kExamples / "own_attention"});
@@ -107,8 +96,8 @@ TEST(GradientFlow, compares_norms_by_layer_and_group_before_and_after_updates) {
 TEST_F(OwnAttention, trains_resumes_and_is_evaluated) {
   const Outcome trained = own({"train", "tiny.yaml", "--out", "run", "--set", "train.steps=6"});
   ASSERT_EQ(trained.exit, 0) << trained.err;
-  EXPECT_THAT(test::contents(project / "run/config.yaml"), HasSubstr("kind: cosine"));
-  const auto lines = test::metrics_lines(project / "run");
+  EXPECT_THAT(contents(project / "run/config.yaml"), HasSubstr("kind: cosine"));
+  const auto lines = metrics_lines(project / "run");
   ASSERT_FALSE(lines.empty());
   EXPECT_TRUE(lines.front().contains("train/loss"));
   EXPECT_EQ(own({"train", "run", "--resume", "--set", "train.steps=6"}).exit, 0);
@@ -147,12 +136,12 @@ TEST_F(OwnAttention, is_an_arm_of_a_sweep_with_claims_and_of_a_report) {
   ASSERT_EQ(swept.exit, 0) << swept.err;
   EXPECT_THAT(swept.out, HasSubstr("Cosine attention has a lower loss than softmax"));
   EXPECT_TRUE(fs::exists(project / "sweep/verdicts.csv"));
-  const std::string index = test::contents(project / "sweep/index.csv");
+  const std::string index = contents(project / "sweep/index.csv");
   EXPECT_THAT(index, AllOf(HasSubstr("cosine"), HasSubstr("finished"), Not(HasSubstr("failed"))));
   const Outcome report =
       own({"report", "sweep", "--claims", "cosine_claims.yaml", "--out", "report.html"});
   EXPECT_EQ(report.exit, 0) << report.err;
-  EXPECT_THAT(test::contents(project / "report.html"), HasSubstr("cosine"));
+  EXPECT_THAT(contents(project / "report.html"), HasSubstr("cosine"));
 }
 
 TEST_F(OwnAttention, passes_the_gradient_check) {
@@ -169,18 +158,16 @@ TEST_F(OwnAttention, refuses_fields_that_its_rule_does_not_have) {
     EXPECT_EQ(outcome.exit, 78) << set;
     EXPECT_THAT(outcome.err, HasSubstr("leave ")) << set;
   }
-  const Outcome exported = own({"export", "tiny.yaml", "--format", "hf", "--out", "hf"});
-  EXPECT_EQ(exported.exit, 64);
-  EXPECT_THAT(exported.err, HasSubstr("has a custom context rule"));
+  EXPECT_THAT(test::error(64, own({"export", "tiny.yaml", "--format", "hf", "--out", "hf"})),
+              HasSubstr("has a custom context rule"));
   const Outcome windowed =
       own({"config", "show", "tiny.yaml", "--set", "model.attention.sliding_window=4"});
   EXPECT_EQ(windowed.exit, 0) << windowed.err;
 }
 
 TEST_F(OwnAttention, is_unknown_to_the_program_without_it) {
-  const Outcome outcome = project.difftape({"train", "tiny.yaml"});
-  EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("'cosine' is not one of diff_v1, diff_v2"));
+  EXPECT_THAT(test::error(78, project.difftape({"train", "tiny.yaml"})),
+              HasSubstr("'cosine' is not one of diff_v1, diff_v2"));
 }
 
 }  // namespace

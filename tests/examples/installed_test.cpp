@@ -4,11 +4,6 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::Outcome;
-using test::TinyProject;
-using testing::HasSubstr;
-
 TEST(Installed, brings_license_and_readme_and_no_sources) {
   const fs::path prefix = fs::path(DIFFTAPE_TEST_PROGRAM).parent_path().parent_path();
   for (const char* file : {"bin/difftape", "bin/difftape-f64", "share/doc/difftape/copyright",
@@ -26,7 +21,7 @@ TEST(Installed, headers_include_each_other_below_difftape_only) {
   int headers = 0;
   for (const auto& entry : fs::recursive_directory_iterator(prefix / "include")) {
     if (entry.path().extension() != ".h") continue;
-    std::istringstream text(test::contents(entry.path()));
+    std::istringstream text(contents(entry.path()));
     for (std::string line; std::getline(text, line);) {
       if (!line.starts_with("#include \"")) continue;
       const std::string name = line.substr(10, line.rfind('"') - 10);
@@ -43,19 +38,19 @@ TEST(Installed, program_finds_the_configurations_that_came_with_it) {
   const Outcome shown = project.difftape({"config", "show", "configs/variants/diff_v2.yaml"});
   EXPECT_EQ(shown.exit, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("diff_v2"));
-  test::put(project / "mine.yaml", "base: configs/base/text_0.2m.yaml\nrun: {name: mine}\n");
+  put(project / "mine.yaml", "base: configs/base/text_0.2m.yaml\nrun: {name: mine}\n");
   const Outcome mine = project.difftape({"config", "show", "mine.yaml", "--origin"});
   EXPECT_EQ(mine.exit, 0) << mine.err;
   EXPECT_THAT(mine.out, HasSubstr("share/difftape/configs/base/text_0.2m.yaml"));
-  const Outcome missing = project.difftape({"config", "show", "configs/variants/diff_v3.yaml"});
-  EXPECT_EQ(missing.exit, 66);
-  EXPECT_THAT(missing.err, HasSubstr("configs/variants/diff_v3.yaml: no such file"));
+  EXPECT_THAT(
+      test::error(66, project.difftape({"config", "show", "configs/variants/diff_v3.yaml"})),
+      HasSubstr("configs/variants/diff_v3.yaml: no such file"));
 }
 
 TEST(Installed, a_file_of_the_user_comes_before_an_installed_one_of_the_same_name) {
   const TinyProject project;
   fs::create_directories(project / "configs/base");
-  test::put(project / "configs/base/text_0.2m.yaml", "model: {d_model: 48}\n");
+  put(project / "configs/base/text_0.2m.yaml", "model: {d_model: 48}\n");
   const Outcome shown = project.difftape({"config", "show", "configs/base/text_0.2m.yaml"});
   EXPECT_THAT(shown.out, HasSubstr("d_model: 48\n")) << shown.err;
 }

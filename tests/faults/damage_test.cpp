@@ -1,16 +1,12 @@
 // A checkpoint with any bit flipped, or cut off anywhere, is refused.
-#include <gtest/gtest.h>
-
 #include <random>
 
-#include "core/error.h"
 #include "tests/faults/project.h"
 
 namespace difftape::test {
 namespace {
 
-class Damage : public testing::Test {
- protected:
+struct Damage : testing::Test {
   Damage() {
     project.config.model = {
         .d_model = 8, .num_layers = 1, .num_heads = 2, .d_ff = 8, .max_seq_len = 16};
@@ -31,7 +27,7 @@ class Damage : public testing::Test {
   }
 
   TinyProject project;
-  std::filesystem::path path;
+  fs::path path;
   std::string sound;
 };
 
@@ -58,7 +54,7 @@ TEST_F(Damage, by_truncation_is_always_found) {
   std::size_t lengths = 0;
   for (std::size_t length = sound.size(); length > 0; ++lengths) {
     length -= std::min(length, step);
-    std::filesystem::resize_file(path, length);
+    fs::resize_file(path, length);
     EXPECT_TRUE(refused()) << "length " << length;
   }
   say(fmt::format("{} lengths below {} bytes, all found", lengths, sound.size()));

@@ -1,11 +1,7 @@
 #include "tests/faults/project.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <iostream>
 #include <thread>
 
 #include "core/digest.h"
@@ -15,7 +11,6 @@ namespace difftape::test {
 
 namespace {
 
-namespace fs = std::filesystem;
 using run::DataKind;
 
 constexpr int kKilled = -SIGKILL;
@@ -208,7 +203,7 @@ void DisturbedRun::resume() {
     EXPECT_THAT(
         again.out,
         testing::AnyOf(testing::ContainsRegex(fmt::format("resuming after step [{}-9]", committed)),
-                       testing::HasSubstr("is finished: nothing to do")))
+                       HasSubstr("is finished: nothing to do")))
         << "the checkpoint of step " << committed << " was committed";
   }
   EXPECT_EQ(lasting_files(run()), whole_);

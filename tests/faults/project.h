@@ -1,10 +1,6 @@
 #pragma once
 // Tiny runs of every attention kind, disturbed by the shim and resumed.
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::test {
@@ -45,7 +41,7 @@ class DisturbedRun {
   const Outcome& outcome() const { return outcome_; }
   Conditions conditions(const Fault& fault) const;
   std::vector<std::string> command() const;
-  std::filesystem::path run() const { return project_ / "work/run"; }
+  fs::path run() const { return project_ / "work/run"; }
 
  private:
   void prepare();
@@ -62,15 +58,15 @@ class DisturbedRun {
 };
 
 /// The calls in a log of the shim.
-std::vector<std::string> logged_calls(const std::filesystem::path& log);
+std::vector<std::string> logged_calls(const fs::path& log);
 /// The step of the last checkpoint that the first `done` calls committed: its file renamed, and
 /// then `latest`; 0 if there is none.
 Index committed_step(const std::vector<std::string>& calls, std::size_t done);
 
 /// Returns the part of each file that must not depend on a disturbance: the text, or the digest of
 /// a checkpoint.
-std::map<std::string, std::string> lasting_files(const std::filesystem::path& run);
+std::map<std::string, std::string> lasting_files(const fs::path& run);
 /// Every checkpoint of a run that has its final name is whole, and every JSON file can be read.
-void expect_no_half_written_file(const std::filesystem::path& run);
+void expect_no_half_written_file(const fs::path& run);
 
 }  // namespace difftape::test

@@ -1,6 +1,5 @@
 // A run that is killed, or whose calls fail, at any point resumes without repair and ends bitwise
 // equal to an undisturbed run.
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <random>
@@ -9,8 +8,6 @@
 
 namespace difftape::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// As many as it takes for every attention kind, data kind, optimizer and precision.
 std::size_t count_of_runs() {
@@ -67,7 +64,7 @@ std::vector<std::pair<std::size_t, long>> places(const std::string& action) {
   return found;
 }
 
-class Fails : public testing::TestWithParam<std::string> {};
+struct Fails : testing::TestWithParam<std::string> {};
 
 TEST_P(Fails, at_any_call_and_the_resumed_run_equals_the_undisturbed_one) {
   long done = 0;
@@ -152,9 +149,7 @@ TEST(Folder, that_cannot_be_written_is_reported_and_keeps_its_files) {
   for (const fs::path& folder : folders) fs::permissions(folder, fs::perms(0555));
   Conditions with = run.conditions({});
   with.unprivileged = true;
-  const Outcome outcome = test::run(run.command(), with);
-  EXPECT_EQ(outcome.exit, 74) << outcome.err;
-  EXPECT_THAT(outcome.err, testing::HasSubstr("Permission denied"));
+  EXPECT_THAT(test::error(74, test::run(run.command(), with)), HasSubstr("Permission denied"));
   EXPECT_EQ(contents(run.run() / "metrics.jsonl"), before);
   for (const fs::path& folder : folders) fs::permissions(folder, fs::perms(0755));
   run.resume();

@@ -1,6 +1,5 @@
 // A sweep whose parent, worker or both are killed: the same command finishes it, and every run
 // equals an undisturbed one.
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <random>
@@ -11,10 +10,7 @@
 namespace difftape::test {
 namespace {
 
-namespace fs = std::filesystem;
-
-class SweepFaults : public testing::Test {
- protected:
+struct SweepFaults : testing::Test {
   SweepFaults() {
     run::Config& c = project.config;
     c.train.steps = 4;

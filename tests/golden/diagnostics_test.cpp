@@ -1,7 +1,5 @@
 // Every metric of train/run/diagnostics against PyTorch, from the same tensors: diagnostics.py.
-#include <filesystem>
-#include <map>
-
+#include "tests/support/test.h"
 #include "train/run/diagnostics/attention_measures.h"
 #include "train/run/diagnostics/diagnose.h"
 #include "train/run/records/h5.h"
@@ -13,8 +11,8 @@ constexpr double kMeasuresTolerance = sizeof(real) == 8 ? 1e-12 : 1e-6;  // rela
 constexpr double kMapTolerance = 1e-7;  // the files hold maps in single precision
 
 run::h5::File open(const char* name) {
-  return run::h5::File::open(std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) /
-                             "tests/golden/diagnostics" / (std::string(name) + ".h5"));
+  return run::h5::File::open(fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/golden/diagnostics" /
+                             (std::string(name) + ".h5"));
 }
 
 Tensor tensor(const run::h5::File& file, const char* name) {
@@ -56,7 +54,7 @@ std::vector<double> numbers(const run::MetricValue& value) {
   return std::get<std::vector<double>>(value);
 }
 
-class GoldenDiagnostics : public testing::TestWithParam<const char*> {};
+struct GoldenDiagnostics : testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenDiagnostics, every_metric_agrees_with_pytorch) {
   const run::h5::File file = open(GetParam());

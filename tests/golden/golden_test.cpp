@@ -1,10 +1,7 @@
 // Loss, logits and every gradient against an independent PyTorch model in double precision. The
 // reference files hold weights and results; README.md says how they were made.
-#include <cmath>
-#include <filesystem>
 
-#include <fmt/format.h>
-
+#include "tests/support/test.h"
 #include "train/run/config/reader.h"
 #include "train/run/loop/grads.h"
 #include "train/run/records/h5.h"
@@ -15,8 +12,8 @@ namespace {
 /// Relative to the largest magnitude.
 constexpr double kTolerance = sizeof(real) == 8 ? 1e-12 : 1e-5;
 
-std::filesystem::path path_of(const std::string& name) {
-  return std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/golden" / (name + ".h5");
+fs::path path_of(const std::string& name) {
+  return fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "tests/golden" / (name + ".h5");
 }
 
 /// Largest |ours - theirs| over the largest |theirs|, in double: the reference is not rounded.
@@ -32,10 +29,10 @@ double error_of(const Tensor& ours, const std::vector<double>& theirs) {
   return worst / top;
 }
 
-class Golden : public testing::TestWithParam<const char*> {};
+struct Golden : testing::TestWithParam<const char*> {};
 
 TEST_P(Golden, loss_logits_and_every_gradient_agree_with_pytorch) {
-  const std::filesystem::path path = path_of(GetParam());
+  const fs::path path = path_of(GetParam());
   const run::h5::File file = run::h5::File::open(path);
   const run::Config config =
       run::config_from_yaml(file.string_attribute("/", "config_yaml"), path.string());

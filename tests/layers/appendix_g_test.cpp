@@ -2,12 +2,12 @@
 // dense matrices, with the all-ones J, against the tape. The maps are causal; the equations hold
 // for any softmax by rows.
 #include <Eigen/Core>
-#include <cmath>
 #include <initializer_list>
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/ops.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
@@ -124,8 +124,7 @@ void expect_equation_7(const Head& h, const OnTape& on, const Matrix& a1, const 
   expect_equal(on.tape.gradient_of(on.wk), dwk, "W^K");
 }
 
-class AppendixG : public testing::TestWithParam<Sizes> {
- protected:
+struct AppendixG : testing::TestWithParam<Sizes> {
   AppendixG() : h(GetParam()), q(h.product(h.wq)), k(h.product(h.wk)), v(h.product(h.wv)) {
     const Index d = h.s.d;
     const real scale = 1 / std::sqrt(static_cast<real>(d));

@@ -1,10 +1,9 @@
 #pragma once
 // One attention layer with large random parameters, for tests of its structure.
 
-#include <memory>
-
 #include "layers/attention/attention.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape::test {
 

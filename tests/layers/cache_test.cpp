@@ -1,9 +1,6 @@
 // Decoding with a cache equals one pass over the whole sequence.
 #include "core/attention/decode.h"
 
-#include <gtest/gtest.h>
-
-#include "core/error.h"
 #include "layers/language_model.h"
 #include "tests/core/attention_problem.h"
 #include "tests/layers/attention_layer.h"

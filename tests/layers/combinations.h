@@ -1,10 +1,8 @@
 #pragma once
 // Every combination of the attention fields that a configuration can set.
 
-#include <array>
-#include <string>
-
 #include "layers/model_config.h"
+#include "tests/support/test.h"
 
 namespace difftape::test {
 

@@ -1,6 +1,5 @@
 // Common mistakes about differential attention, one test each;
 // tests/train/run/config/validate_test.cpp has those in configurations.
-#include <cmath>
 
 #include "autograd/gradcheck/gradcheck.h"
 #include "core/attention/attention.h"
@@ -30,9 +29,9 @@ TEST(CommonPitfalls, v2_pairs_neighbors_of_one_group_and_halves_are_an_ablation)
   for (Index i = 0; i < 4; ++i) {
     const OutputHead& near = neighbors.outputs[static_cast<size_t>(i)];
     const OutputHead& far = halves.outputs[static_cast<size_t>(i)];
-    EXPECT_THAT(near.query, testing::ElementsAre(2 * i, 2 * i + 1));
+    EXPECT_THAT(near.query, ElementsAre(2 * i, 2 * i + 1));
     EXPECT_EQ(near.key[0], near.key[1]);
-    EXPECT_THAT(far.query, testing::ElementsAre(i, i + 4));
+    EXPECT_THAT(far.query, ElementsAre(i, i + 4));
     EXPECT_NE(far.key[0], far.key[1]) << "halves cross the groups";
   }
 }
@@ -40,8 +39,8 @@ TEST(CommonPitfalls, v2_pairs_neighbors_of_one_group_and_halves_are_an_ablation)
 TEST(CommonPitfalls, the_maps_of_v1_read_different_key_heads_under_grouped_queries) {
   Layer v1(layer_config("diff_v1"));  // 4 query heads, 2 key heads
   for (const OutputHead& output : v1.attention.mapping().outputs) {
-    EXPECT_THAT(output.key, testing::ElementsAre(0, 1));
-    EXPECT_THAT(output.value, testing::ElementsAre(0, 0));
+    EXPECT_THAT(output.key, ElementsAre(0, 1));
+    EXPECT_THAT(output.value, ElementsAre(0, 0));
   }
 }
 

@@ -1,12 +1,8 @@
 // Statements that the V2 article derives rather than measures, as assertions without seeds.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "core/attention/attention.h"
 #include "core/random.h"
 #include "layers/cost.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

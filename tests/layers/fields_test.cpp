@@ -1,13 +1,13 @@
-#include "core/error.h"
 #include "layers/attention/kinds.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
 
 TEST(Kinds, with_unknown_names_are_errors_that_list_the_known_ones) {
   EXPECT_THAT([] { AttentionKind("diff_v3"); },
-              testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
-                  "model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2")));
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("model.attention.kind: 'diff_v3' is not one of diff_v1, diff_v2")));
   EXPECT_FALSE(from_string<AttentionKind>("diff_v3"));
   EXPECT_EQ(from_string<AttentionKind>("diff_v2"), AttentionKind("diff_v2"));
 }
@@ -26,7 +26,7 @@ TEST(Kinds, are_in_alphabetical_order_with_their_sources_and_differ_in_their_fie
 TEST(Kinds, are_registered_under_a_word_that_is_free_and_with_a_source) {
   const auto expect_refused = [](const char* name, const char* source, const char* why) {
     EXPECT_THAT([&] { register_attention({.name = name, .source = source}); },
-                testing::ThrowsMessage<ConfigError>(testing::HasSubstr(why)));
+                ThrowsMessage<ConfigError>(HasSubstr(why)));
   };
   expect_refused("softmax", "me",
                  "register_attention: the kind 'softmax' exists; choose another name");

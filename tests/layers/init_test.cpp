@@ -1,12 +1,8 @@
 // Initial weights by preset and by overrides.
 #include "layers/init.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-
 #include "layers/language_model.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

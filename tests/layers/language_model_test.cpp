@@ -1,9 +1,6 @@
 #include "layers/language_model.h"
 
-#include <set>
-
 #include "autograd/gradcheck/op_cases.h"
-#include "core/error.h"
 #include "core/pool.h"
 #include "layers/cost.h"
 #include "tests/layers/tokens.h"
@@ -115,7 +112,7 @@ TEST(LanguageModel, errors_name_the_layer_they_happened_in) {
       [&] {
         model.loss(tape, {long_row, 1, 17}, long_row);
       },
-      testing::ThrowsMessage<ShapeError>(testing::EndsWith("\nin model.layers.0.self_attn")));
+      ThrowsMessage<ShapeError>(EndsWith("\nin model.layers.0.self_attn")));
 }
 
 TEST(Match, brings_the_parameters_within_one_unit_of_the_baseline) {
@@ -144,9 +141,9 @@ TEST(Match, fails_if_nothing_is_left_for_the_feed_forward_layers) {
   ModelConfig config = config_of("diff_v2");
   config.d_ff = 4;
   config.match_params = true;
-  EXPECT_THAT([&] { LanguageModel model(config); },
-              testing::ThrowsMessage<ConfigError>(
-                  testing::HasSubstr("raise model.d_ff or set model.match_params: false")));
+  EXPECT_THAT(
+      [&] { LanguageModel model(config); },
+      ThrowsMessage<ConfigError>(HasSubstr("raise model.d_ff or set model.match_params: false")));
 }
 
 TEST(Cost, counts_parameters_by_component_and_work_by_hand) {

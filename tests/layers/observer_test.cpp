@@ -1,8 +1,4 @@
 // Observers see the tensors that the layers computed and change nothing.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "layers/language_model.h"
 #include "tests/layers/attention_layer.h"
 
@@ -74,8 +70,7 @@ TEST(Observer, of_a_model_sees_attention_and_hidden_states_layer_by_layer) {
   Tape tape(Tape::Mode::inference);
   Seen seen;
   model.observe(tape, tokens, seen);
-  EXPECT_THAT(seen.order,
-              testing::ElementsAre("attention 0", "hidden 0", "attention 1", "hidden 1"));
+  EXPECT_THAT(seen.order, ElementsAre("attention 0", "hidden 0", "attention 1", "hidden 1"));
   EXPECT_EQ(seen.states[1].shape(), (Shape{2, 4, 6}));
   const Var normed =
       rms_norm(tape.constant(seen.states[1]),

@@ -1,9 +1,4 @@
 // Remedies against instability: embedding norm, logit soft cap, z-loss, QK-clip.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-
 #include "layers/attention/qk_clip.h"
 #include "layers/language_model.h"
 #include "tests/layers/attention_layer.h"
@@ -140,7 +135,7 @@ struct Shared {
   bool shared;  ///< several query heads read one key head
 };
 
-class QkClipOf : public testing::TestWithParam<Shared> {};
+struct QkClipOf : testing::TestWithParam<Shared> {};
 
 TEST_P(QkClipOf, brings_every_head_to_the_threshold_and_leaves_those_below_it) {
   ModelConfig config = config_of(GetParam().kind, GetParam().kv_heads);

@@ -1,6 +1,4 @@
 // Exact properties of every attention layer, whatever its weights.
-#include <fmt/format.h>
-
 #include "autograd/gradcheck/gradcheck.h"
 #include "tests/layers/attention_layer.h"
 

@@ -1,8 +1,7 @@
 #pragma once
 // Tokens, and those that follow them.
 
-#include <cstdint>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace difftape {
 

@@ -1,12 +1,4 @@
 // Models whose last layers share keys and values (YOCO): structure, prefill, gradients.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "layers/attention/qk_clip.h"
 #include "layers/cost.h"
 #include "layers/language_model.h"

@@ -1,10 +1,6 @@
 #include "optim/grad_norm.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace difftape {

@@ -1,11 +1,5 @@
 #include "optim/optimizer.h"
 
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <stdexcept>
-#include <vector>
-
 #include "tests/optim/set_gradient.h"
 #include "tests/support/tensors.h"
 
@@ -188,7 +182,7 @@ TEST(Optimizer, refuses_a_parameter_without_gradient) {
   Single one(1);
   Optimizer optimizer(one.set, {});
   EXPECT_THAT([&] { optimizer.step(0.1); },
-              testing::ThrowsMessage<std::logic_error>("no gradient: run backward first: w"));
+              ThrowsMessage<std::logic_error>("no gradient: run backward first: w"));
   EXPECT_EQ(optimizer.steps(), 0);
 }
 

@@ -1,11 +1,7 @@
 // Every rule against steps computed elsewhere: by hand, by torch.optim, by the papers' algorithms.
 #include "optim/rules/rules.h"
 
-#include <gtest/gtest.h>
-
 #include <Eigen/SVD>
-#include <cmath>
-#include <map>
 
 #include "optim/optimizer.h"
 #include "tests/optim/set_gradient.h"

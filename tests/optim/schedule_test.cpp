@@ -1,9 +1,6 @@
 #include "optim/schedule.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "autograd/parameter.h"
 #include "core/random.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 

@@ -1,11 +1,9 @@
 #include "optim/shards.h"
 
-#include <gmock/gmock.h>
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
-
-using testing::ElementsAre;
 
 std::vector<Index> owners(std::vector<Index> sizes, Index processes) {
   ParameterSet parameters;

@@ -1,15 +1,11 @@
 #include "optim/tree_sum.h"
 
-#include <gmock/gmock.h>
-
-#include <string>
-
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 
 namespace difftape {
 namespace {
 
-using testing::ElementsAre;
 using testing::FieldsAre;
 
 TEST(LeafSpans, are_contiguous_and_as_equal_as_possible) {

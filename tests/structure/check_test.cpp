@@ -1,19 +1,11 @@
 // `./dev check` in a small repository whose `dev` does nothing, or fails.
-#include <gmock/gmock.h>
-
 #include "tests/structure/readme_lines.h"
-#include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 
 namespace difftape::test {
 namespace {
 
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
-
-class Checks : public testing::Test {
- protected:
+struct Checks : testing::Test {
   Checks() {
     fs::create_directories(dir_ / "tests/check");
     fs::create_directory(dir_ / "docs");

@@ -1,13 +1,9 @@
 // The commit that cmake/commit.cmake records for sources outside a git repository.
-#include <gmock/gmock.h>
-
-#include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 
 namespace difftape::test {
 namespace {
 
-namespace fs = std::filesystem;
 const fs::path kScript = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "cmake/commit.cmake";
 
 /// The header that is written for sources whose archived_commit.txt holds a text.
@@ -23,12 +19,11 @@ std::string header_of(const std::string& archived) {
 }
 
 TEST(Commit, of_an_archive_is_what_git_wrote_into_it) {
-  EXPECT_THAT(header_of("eba11c6\n"), testing::HasSubstr("#define DIFFTAPE_COMMIT \"eba11c6\"\n"));
+  EXPECT_THAT(header_of("eba11c6\n"), HasSubstr("#define DIFFTAPE_COMMIT \"eba11c6\"\n"));
 }
 
 TEST(Commit, of_sources_outside_an_archive_is_unknown) {  // the mark that git replaces is there
-  EXPECT_THAT(header_of("$Format:%h$\n"),
-              testing::HasSubstr("#define DIFFTAPE_COMMIT \"unknown\"\n"));
+  EXPECT_THAT(header_of("$Format:%h$\n"), HasSubstr("#define DIFFTAPE_COMMIT \"unknown\"\n"));
 }
 
 }  // namespace

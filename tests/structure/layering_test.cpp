@@ -1,8 +1,4 @@
 // Dependencies point one way; each folder has its namespace and each external library one place.
-#include <map>
-#include <regex>
-#include <set>
-
 #include "tests/structure/sources.h"
 
 namespace difftape::test {

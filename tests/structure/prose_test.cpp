@@ -1,21 +1,10 @@
 // Checks that Markdown, comments and string literals avoid phrases that readers stumble over.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <sstream>
-#include <string>
-#include <vector>
 
 #include "tests/structure/readme_lines.h"
 
 namespace difftape::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// A passage of prose with the place where it begins.
 struct Passage {

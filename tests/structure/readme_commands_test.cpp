@@ -1,18 +1,12 @@
 // The command lines of the READMEs are such that the program takes them: each is parsed by the real
 // parser, which runs no command, and the configurations it names are there. What they print is not
 // compared.
-#include <gmock/gmock.h>
-
-#include <fstream>
-#include <regex>
 
 #include "tests/structure/readme_lines.h"
 #include "train/app/commands.h"
 
 namespace difftape::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Parses a command line of difftape. Throws UsageError.
 void parse(Words words) {
@@ -55,7 +49,7 @@ TEST(ReadmeCommands, of_dev_exist) {
   for (const char* file : {"README.md", "CONTRIBUTING.md", "packaging/README.md"}) {
     for (const std::string& line : lines_of(kRoot / file)) {
       for (std::sregex_iterator each(line.begin(), line.end(), used), end; each != end; ++each) {
-        EXPECT_THAT(dev.str(), testing::HasSubstr("\n  " + (*each)[1].str() + ")")) << file;
+        EXPECT_THAT(dev.str(), HasSubstr("\n  " + (*each)[1].str() + ")")) << file;
         ++count;
       }
     }

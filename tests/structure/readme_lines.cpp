@@ -1,14 +1,8 @@
 #include "tests/structure/readme_lines.h"
 
-#include <gtest/gtest.h>
 #include <wordexp.h>
 
-#include <fstream>
-#include <regex>
-
 namespace difftape::test {
-
-namespace fs = std::filesystem;
 
 namespace {
 

@@ -1,16 +1,14 @@
 #pragma once
 // The Markdown files and the command lines that they tell a reader to type.
 
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace difftape::test {
 
 using Words = std::vector<std::string>;
 
 /// The root of the source tree.
-inline const std::filesystem::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
+inline const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 
 /// A command line of difftape, from its command on: "train my.yaml  # a comment".
 struct CommandLine {
@@ -18,13 +16,13 @@ struct CommandLine {
 };
 
 /// Lines of a file, where one that ends in a backslash goes on in the next.
-Words lines_of(const std::filesystem::path& file);
+Words lines_of(const fs::path& file);
 
 /// Returns the command lines of a file below the root: lines of fenced blocks, and text in
 /// backquotes that names a file, except in the rows of tables.
-std::vector<CommandLine> command_lines(const std::filesystem::path& file);
+std::vector<CommandLine> command_lines(const fs::path& file);
 /// Returns the paths of all Markdown files, relative to the root.
-std::vector<std::filesystem::path> pages();
+std::vector<fs::path> pages();
 /// Returns the command lines of all Markdown files.
 std::vector<CommandLine> all_command_lines();
 

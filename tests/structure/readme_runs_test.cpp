@@ -1,13 +1,7 @@
 // Runs each command line of the root README and of docs/ in a directory that has the files it
 // names. Added arguments shorten the long ones.
-#include <gmock/gmock.h>
-
-#include <map>
-#include <regex>
-#include <set>
 
 #include "tests/structure/readme_lines.h"
-#include "tests/support/scratch.h"
 #include "tests/support/sentencepiece.h"
 #include "tests/train/app/program.h"
 #include "train/run/inference/model.h"
@@ -16,9 +10,6 @@
 
 namespace difftape::test {
 namespace {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 const Words kLittleModel{"--set", "model.num_layers=1",  "--set", "data.seq_len=16",
                          "--set", "data.batch_size=2",   "--set", "data.path=[my_corpus/*.txt]",
@@ -60,8 +51,7 @@ Words fewer_runs(const std::string& sweep) {
 
 /// A directory with the files that a page presupposes, and the YAML files that it or the README
 /// shows, each below a first line `# <its name>`.
-class PageRuns : public testing::Test {
- protected:
+struct PageRuns : testing::Test {
   PageRuns() {
     fs::create_directory_symlink(kRoot / "configs", dir_ / "configs");
     fs::create_directory(dir_ / "results");
@@ -117,7 +107,7 @@ class PageRuns : public testing::Test {
 };
 
 TEST_F(PageRuns, blocks_and_sentences_after_the_commands_that_write_their_inputs) {
-  EXPECT_THAT(shown_, testing::ElementsAre("my.yaml", "sweep.yaml", "claims.yaml"));
+  EXPECT_THAT(shown_, ElementsAre("my.yaml", "sweep.yaml", "claims.yaml"));
   std::vector<Words> first, then;
   std::set<Words> seen;
   for (const CommandLine& line : command_lines("README.md")) {

@@ -1,27 +1,18 @@
 // The table of files in a README lists the contents of its folder, no more and no less, and links
 // of all pages are valid.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <regex>
-#include <set>
-#include <string>
 
 #include "tests/structure/readme_lines.h"
 
 namespace difftape::test {
 namespace {
 
-namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
 /// "gemm" of gemm.cpp and gemm.h.
 std::string stem(const std::string& name) { return name.substr(0, name.find('.')); }
 
 /// Returns the contents of a folder: files by their full names, folders with a slash.
-Names contents(const fs::path& folder) {
+Names entries_of(const fs::path& folder) {
   Names found;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
@@ -67,7 +58,7 @@ Names listed(const fs::path& readme) {
 /// One line for each thing in the folder that no name covers, and each name that covers nothing. A
 /// name covers the file or folder of that name, or, without an ending, every file of that stem.
 void expect_table_of(const fs::path& folder, const Names& names, const std::string& prefix = "") {
-  const Names found = contents(folder);
+  const Names found = entries_of(folder);
   Names stems;
   for (const std::string& each : found) {
     stems.insert(stem(each));

@@ -1,11 +1,6 @@
 #include "tests/structure/sources.h"
 
-#include <fstream>
-#include <sstream>
-
 namespace difftape::test {
-
-namespace fs = std::filesystem;
 
 std::vector<Source> sources_below(const std::vector<std::string>& folders) {
   const fs::path root = DIFFTAPE_TEST_SOURCE_DIR;

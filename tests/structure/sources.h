@@ -1,9 +1,7 @@
 #pragma once
 // The sources of the program, as strings.
 
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "tests/support/test.h"
 
 namespace difftape::test {
 

@@ -1,19 +1,8 @@
 // ./dev corpus without a network: small packages stand in for Debian's, and scripts for apt.
-#include <gmock/gmock.h>
-
-#include <memory>
-
-#include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 
 namespace difftape::test {
 namespace {
-
-namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 const fs::path kRoot = DIFFTAPE_TEST_SOURCE_DIR;
 const fs::path kCorpora = kRoot / "configs/corpora", kHere = kRoot / "tests/configs/corpora";
@@ -23,8 +12,7 @@ Outcome shell(const std::string& script, const fs::path& directory) {
 }
 
 /// A copy of configs/corpora whose lock has the small packages, and apt's stand-ins.
-class Corpus : public testing::Test {
- protected:
+struct Corpus : testing::Test {
   static void SetUpTestSuite() {
     packages_ = std::make_unique<ScratchDir>();
     packed_ = shell((kHere / "packages.sh").string(), packages_->path());
@@ -46,12 +34,10 @@ class Corpus : public testing::Test {
   }
 
   Outcome make(const std::vector<std::string>& arguments = {}) const {
-    std::vector<std::string> all{(dir_ / "configs/corpora/corpus.sh").string(),
-                                 DIFFTAPE_TEST_PROGRAM};
-    all.insert(all.end(), arguments.begin(), arguments.end());
     const std::string path = (dir_ / "bin").string() + ":" + getenv("PATH");
-    return run(all,
-               {.directory = dir_.path(), .program = "/bin/bash", .environment = {{"PATH", path}}});
+    return run(
+        joined({(dir_ / "configs/corpora/corpus.sh").string(), DIFFTAPE_TEST_PROGRAM}, arguments),
+        {.directory = dir_.path(), .program = "/bin/bash", .environment = {{"PATH", path}}});
   }
   /// Makes the digests of what was made the expected ones.
   void lock_digests() const {
@@ -108,9 +94,7 @@ TEST_F(Corpus, without_a_network_names_the_missing_package_and_keeps_the_others)
   fs::remove(made("download/perl-doc_1-1.deb"));
   put(made("download/python3.11-doc_1-1.deb"), "half a package");
   put(dir_ / "archive/down", "");
-  const Outcome outcome = make();
-  EXPECT_EQ(outcome.exit, 66);
-  EXPECT_THAT(outcome.err,
+  EXPECT_THAT(test::error(66, make()),
               AllOf(HasSubstr("E: Failed to fetch perl-doc=1-1"),
                     HasSubstr("perl-doc 1-1 cannot be downloaded; check the network")));
   fs::remove(dir_ / "archive/down");
@@ -131,10 +115,9 @@ TEST_F(Corpus, of_another_version_is_an_error_that_names_both_or_not_comparable)
       "dpkg-deb -Zgzip --build new perl-doc_2-7.deb",
       dir_ / "archive");
   ASSERT_EQ(packed.exit, 0) << packed.err;
-  const Outcome refused = make();
-  EXPECT_EQ(refused.exit, 65);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("perl-doc is offered by apt as 2-7, but must be 1-1"),
-                                 HasSubstr("./dev corpus --accept-versions")));
+  EXPECT_THAT(test::error(65, make()),
+              AllOf(HasSubstr("perl-doc is offered by apt as 2-7, but must be 1-1"),
+                    HasSubstr("./dev corpus --accept-versions")));
   EXPECT_FALSE(fs::exists(made("DIGESTS")));
   const Outcome accepted = make({"--accept-versions"});
   EXPECT_EQ(accepted.exit, 0) << accepted.err;
@@ -163,9 +146,7 @@ TEST_F(Corpus, of_packages_that_apt_does_not_know_asks_for_its_lists) {
 }
 
 TEST_F(Corpus, takes_no_other_argument) {
-  const Outcome outcome = make({"--force"});
-  EXPECT_EQ(outcome.exit, 64);
-  EXPECT_THAT(outcome.err,
+  EXPECT_THAT(test::error(64, make({"--force"})),
               HasSubstr("the argument is '--force', but must be --accept-versions; leave it out"));
 }
 

@@ -1,17 +1,8 @@
 // The documents that configs/corpora/documents.pl extracts from each kind of text.
-#include <gmock/gmock.h>
-
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 
 namespace difftape::test {
 namespace {
-
-namespace fs = std::filesystem;
-using testing::ElementsAre;
 
 const std::string kScript = DIFFTAPE_TEST_SOURCE_DIR "/configs/corpora/documents.pl";
 /// Longer than what is left out as a stub.
@@ -201,7 +192,7 @@ TEST(CorpusDocuments, are_valid_utf8_without_control_characters_for_any_file) {
 
 TEST(CorpusDocuments, that_are_stubs_are_left_out) {
   EXPECT_THAT(lines_of("c", {{"a/stub.c", "int a;\n"}, {"a/b.c", kLong}}),
-              ElementsAre(testing::HasSubstr("a/b.c")));
+              ElementsAre(HasSubstr("a/b.c")));
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // Memory counted by a dry run of a training step, against the real step.
 #include "core/gemm_backend.h"
 #include "core/pool.h"
-
-#include <fmt/format.h>
+#include "tests/support/test.h"
 
 #include "layers/language_model.h"
 #include "optim/grad_norm.h"

@@ -1,9 +1,6 @@
 // A model with a mixture of experts: dropless, exact, and the same for any number of threads.
 #include "layers/moe.h"
-
-#include <gmock/gmock.h>
-
-#include <limits>
+#include "tests/support/test.h"
 
 #include "core/gemm_backend.h"
 #include "core/pool.h"
@@ -100,7 +97,7 @@ TEST(Moe, every_token_has_k_experts_and_none_is_dropped) {
   model.parameters().initialize(1);
   SeenRouting seen;
   pass_over(model, 0, &seen);
-  EXPECT_THAT(seen.layers, testing::ElementsAre(0, 1));
+  EXPECT_THAT(seen.layers, ElementsAre(0, 1));
   for (const Routing& routing : seen.routings) {
     Index total = 0, most = 0;
     for (Index e = 0; e < 8; ++e) {

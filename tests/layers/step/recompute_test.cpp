@@ -1,8 +1,8 @@
 // Recomputed activations give bitwise equal results.
-#include "core/error.h"
 #include "core/pool.h"
 #include "layers/language_model.h"
 #include "tests/support/tensors.h"
+#include "tests/support/test.h"
 #include "train/app/gradcheck/cases.h"
 
 namespace difftape {
@@ -90,8 +90,8 @@ TEST(ActivationCheckpointing, of_blocks_gives_bitwise_equal_gradients_for_every_
 
 TEST(ActivationCheckpointing, of_blocks_records_one_op_per_block) {
   const Gradients result = gradients(small({}), ActivationCheckpointing::blocks);
-  EXPECT_THAT(result.ops, testing::ElementsAre("embedding", "checkpointed", "checkpointed",
-                                               "checkpointed", "rms_norm", "cross_entropy"));
+  EXPECT_THAT(result.ops, ElementsAre("embedding", "checkpointed", "checkpointed", "checkpointed",
+                                      "rms_norm", "cross_entropy"));
 }
 
 TEST(ActivationCheckpointing, of_blocks_keeps_one_tensor_per_block) {
@@ -116,7 +116,7 @@ TEST(ActivationCheckpointing, an_error_names_the_layer_in_forward_and_when_a_blo
   model.parameters().initialize(1);
   const std::vector<std::int32_t> long_row(kSeq + 1, 1), tokens = some_tokens(0);
   const auto names = [](const char* layer) {
-    return testing::ThrowsMessage<ShapeError>(testing::EndsWith(std::string("\nin ") + layer));
+    return ThrowsMessage<ShapeError>(EndsWith(std::string("\nin ") + layer));
   };
   EXPECT_THAT(
       [&] {

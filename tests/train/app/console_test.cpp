@@ -2,19 +2,11 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <cstdlib>
 
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
-
-using test::Outcome;
-using test::TinyProject;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-namespace fs = std::filesystem;
 
 /// Returns the exit code of difftape in `difftape <arguments> | head -1`, or 128 + its signal.
 int into_head(const TinyProject& project, const std::string& arguments) {
@@ -30,9 +22,9 @@ TEST(Console, training_completes_without_a_reader_and_its_log_is_complete) {
   project.config.train.steps = 60;
   project.save();
   EXPECT_EQ(into_head(project, "train tiny.yaml"), 0);
-  EXPECT_EQ(test::contents(project / "errors"), "");
-  EXPECT_EQ(test::contents(project / "first").find("bigram entropy"), 0u);
-  const std::string log = test::contents(project / "runs/tiny/stdout.log");
+  EXPECT_EQ(contents(project / "errors"), "");
+  EXPECT_EQ(contents(project / "first").find("bigram entropy"), 0u);
+  const std::string log = contents(project / "runs/tiny/stdout.log");
   EXPECT_THAT(log, HasSubstr("\nstep 60/60 "));
   EXPECT_THAT(log, HasSubstr("finished; results are in runs/tiny\n"));
 }
@@ -41,14 +33,14 @@ TEST(Console, a_sweep_completes_without_a_reader) {
   const TinyProject project;
   std::ofstream(project / "sweep.yaml") << "base: tiny.yaml\nsweep: {seeds: [1, 2]}\n";
   EXPECT_EQ(into_head(project, "sweep sweep.yaml --jobs 1"), 0);
-  EXPECT_EQ(test::contents(project / "errors"), "");
-  EXPECT_TRUE(std::filesystem::exists(project / "runs/sweep/report.html"));
+  EXPECT_EQ(contents(project / "errors"), "");
+  EXPECT_TRUE(fs::exists(project / "runs/sweep/report.html"));
 }
 
 TEST(Console, other_commands_end_quietly) {
   const TinyProject project;
   EXPECT_EQ(into_head(project, "config schema"), 128 + SIGPIPE);
-  EXPECT_EQ(test::contents(project / "errors"), "");
+  EXPECT_EQ(contents(project / "errors"), "");
 }
 
 TEST(Console, no_number_is_printed_as_minus_nan) {
@@ -68,11 +60,11 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
     printed += outcome.out + outcome.err;
   }
   EXPECT_THAT(printed, HasSubstr("loss nan"));
-  EXPECT_THAT(printed, testing::Not(HasSubstr("-nan")));
+  EXPECT_THAT(printed, Not(HasSubstr("-nan")));
   int files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(project.path())) {
+  for (const auto& entry : fs::recursive_directory_iterator(project.path())) {
     if (!entry.is_regular_file() || entry.path().extension() == ".h5") continue;
-    EXPECT_EQ(test::contents(entry.path()).find("-nan"), std::string::npos) << entry.path();
+    EXPECT_EQ(contents(entry.path()).find("-nan"), std::string::npos) << entry.path();
     ++files;
   }
   EXPECT_GT(files, 20);
@@ -82,9 +74,9 @@ TEST(Completion, of_bash_offers_commands_their_options_and_files) {
   const TinyProject project;
   const std::string printed = test::output(project.difftape({"completion", "bash"}));
   const auto offered = [&](const std::string& words, int at) {
-    test::put(project / "script", printed + "COMP_WORDS=(" + words +
-                                      ")\nCOMP_CWORD=" + std::to_string(at) +
-                                      "\n_difftape\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
+    put(project / "script", printed + "COMP_WORDS=(" + words +
+                                ")\nCOMP_CWORD=" + std::to_string(at) +
+                                "\n_difftape\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
     return project.difftape({(project / "script").string()}, {.program = "/usr/bin/bash"});
   };
   EXPECT_EQ(offered("difftape tr", 1).out, "train\n");
@@ -102,10 +94,10 @@ TEST(Completion, of_bash_offers_commands_their_options_and_files) {
   EXPECT_EQ(offered("difftape config show --set optim.wa", 4).out, "optim.warmup_steps=\n");
 }
 
-std::string name_of(pid_t process) { return test::contents(fmt::format("/proc/{}/comm", process)); }
+std::string name_of(pid_t process) { return contents(fmt::format("/proc/{}/comm", process)); }
 
 std::vector<pid_t> children_of(pid_t process) {
-  std::istringstream text(test::contents(fmt::format("/proc/{0}/task/{0}/children", process)));
+  std::istringstream text(contents(fmt::format("/proc/{0}/task/{0}/children", process)));
   return {std::istream_iterator<pid_t>(text), {}};
 }
 
@@ -113,7 +105,7 @@ TEST(ProcessName, of_a_training_run_is_difftape) {
   TinyProject project;
   project.config.train.steps = 1'000'000;
   project.save();
-  test::Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
+  Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
   ASSERT_TRUE(process.read_until("val"));
   EXPECT_EQ(name_of(process.id()), "difftape\n");
   process.signal(SIGTERM);
@@ -124,8 +116,8 @@ TEST(ProcessName, of_the_workers_of_a_sweep_is_difftape) {
   TinyProject project;
   project.config.train.steps = 1'000'000;
   project.save();
-  test::put(project / "sweep.yaml", "base: tiny.yaml\nsweep: {arms: {a: {}}}\n");
-  test::Process process({"sweep", "sweep.yaml", "--out", "sweep", "--jobs", "1"}, project.here());
+  put(project / "sweep.yaml", "base: tiny.yaml\nsweep: {arms: {a: {}}}\n");
+  Process process({"sweep", "sweep.yaml", "--out", "sweep", "--jobs", "1"}, project.here());
   ASSERT_TRUE(test::becomes_true([&] { return fs::exists(project / "sweep/a/metrics.jsonl"); }));
   const std::vector<pid_t> workers = children_of(process.id());
   EXPECT_EQ(workers.size(), 1U);

@@ -1,22 +1,12 @@
 // `difftape data`, run as a program, and training on its output.
-#include <gmock/gmock.h>
-
-#include <cmath>
-
 #include "tests/support/sentencepiece.h"
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::Outcome;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
-
 struct DataCommand : testing::Test {
-  test::TinyProject project;
+  TinyProject project;
 
   Outcome data(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "data");
@@ -39,9 +29,7 @@ struct TokenizedText : DataCommand {
                              "--set", "model.vocab_size=600"});
   }
   Outcome generate(const std::string& run, const std::vector<std::string>& more) {
-    std::vector<std::string> words{"generate", run, "--max-tokens", "6"};
-    words.insert(words.end(), more.begin(), more.end());
-    return project.difftape(words);
+    return project.difftape(joined({"generate", run, "--max-tokens", "6"}, more));
   }
   Outcome prepared;
 };
@@ -50,7 +38,7 @@ TEST_F(TokenizedText, trains) {
   ASSERT_EQ(prepared.exit, 0) << prepared.err;
   EXPECT_THAT(prepared.out, HasSubstr("  data: {type: tokens, path: t.bin, eos_token_id: 2}\n"
                                       "  model: {vocab_size: 600}\n"));
-  EXPECT_EQ(test::contents(project / "t.bin.model"), test::contents(project / "my.model"));
+  EXPECT_EQ(contents(project / "t.bin.model"), contents(project / "my.model"));
   test::output(train("run"));
 }
 
@@ -66,7 +54,7 @@ TEST_F(TokenizedText, is_generated_by_a_run_that_was_moved) {
     fs::remove(project / gone);
   const Outcome text = generate("elsewhere", {"--prompt", "value 12 of"});
   EXPECT_EQ(text.exit, 0) << text.err;
-  EXPECT_THAT(text.out, testing::StartsWith("value 12 of"));
+  EXPECT_THAT(text.out, StartsWith("value 12 of"));
   const Outcome json = generate("elsewhere", {"--prompt", "value 12 of", "--json"});
   const auto line = nlohmann::json::parse(json.out, nullptr, false);
   EXPECT_EQ(line.at("prompt"), "value 12 of");
@@ -100,7 +88,7 @@ TEST_F(TokenizedText, evaluates_tokens_and_explains_how_to_tokenize_text) {
 TEST_F(TokenizedText, works_with_bytes) {
   ASSERT_EQ(data({"prepare", "corpus.txt", "--out", "b.h5"}).exit, 0);
   ASSERT_EQ(train("run", "b.h5").exit, 0);
-  EXPECT_THAT(test::output(generate("run", {"--prompt", "value"})), testing::StartsWith("value"));
+  EXPECT_THAT(test::output(generate("run", {"--prompt", "value"})), StartsWith("value"));
 }
 
 TEST_F(DataCommand, replaces_only_its_own_outputs) {
@@ -108,7 +96,7 @@ TEST_F(DataCommand, replaces_only_its_own_outputs) {
   fs::create_directory(project / "t.bin");
   EXPECT_EQ(data({"prepare", "corpus.txt", "--out", "t.bin"}).exit, 74);
   test::error(74, data({"prepare", "corpus.txt", "--out", "corpus.txt"}));
-  EXPECT_EQ(test::contents(project / "corpus.txt"), "text");
+  EXPECT_EQ(contents(project / "corpus.txt"), "text");
   EXPECT_EQ(data({"prepare", "none.txt", "--out", "u.bin"}).exit, 66);
   EXPECT_EQ(data({"prepare", "corpus.txt", "--out", "u.bin", "--eos-token-id", "-2"}).exit, 64);
   EXPECT_FALSE(fs::exists(project / "u.bin"));
@@ -129,8 +117,8 @@ TEST_F(DataCommand, splits_a_corpus_for_validation_by_domain) {
   const std::string made = test::output(
       data({"prepare", "apples.jsonl", "pears.jsonl", "--out", "train.bin", "--val-out", "val",
             "--val-fraction", "0.1", "--drop-duplicates", "0.3", "--max-overlap", "0.5"}));
-  EXPECT_THAT(made, testing::StartsWith(
-                        "domain  documents  dropped  training bytes  held-out bytes  overlap\n"));
+  EXPECT_THAT(made,
+              StartsWith("domain  documents  dropped  training bytes  held-out bytes  overlap\n"));
   EXPECT_THAT(made, testing::ContainsRegex("\napples +61 +1 "));
   EXPECT_THAT(made, testing::ContainsRegex("\npears +61 +1 .* %\n"));
   EXPECT_THAT(made, HasSubstr("  data: {type: tokens, path: train.bin, val_path: val/*.bin}\n"));
@@ -138,17 +126,16 @@ TEST_F(DataCommand, splits_a_corpus_for_validation_by_domain) {
       {"train", "tiny.yaml", "--out", "run", "--set", "data.type=tokens", "--set",
        "data.path=train.bin", "--set", "data.val_path=val/*.bin", "--set", "model.vocab_size=256"});
   ASSERT_EQ(run.exit, 0) << run.err;
-  EXPECT_TRUE(test::metrics_lines(project / "run").back().contains("val/loss/pears"));
+  EXPECT_TRUE(metrics_lines(project / "run").back().contains("val/loss/pears"));
   EXPECT_THAT(test::error(64, data({"prepare", "pears.jsonl", "--out", "t.bin", "--val-out", "v"})),
               HasSubstr("--val-out: needs the fraction to hold out"));
 }
 
 TEST_F(DataCommand, on_a_full_disk_leaves_nothing_behind) {
   put(project / "corpus.txt", std::string(300'000, 'a'));
-  const Outcome outcome = test::run({"data", "prepare", "corpus.txt", "--out", "t.bin"},
-                                    {.directory = project.path(), .largest_file = 100'000});
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("cannot write t.bin: File too large"));
+  EXPECT_THAT(test::error(74, test::run({"data", "prepare", "corpus.txt", "--out", "t.bin"},
+                                        {.directory = project.path(), .largest_file = 100'000})),
+              HasSubstr("cannot write t.bin: File too large"));
   EXPECT_FALSE(fs::exists(project / "t.bin"));
   EXPECT_FALSE(fs::exists(project / "t.bin.tmp"));
   EXPECT_FALSE(fs::exists(project / "t.bin.json"));

@@ -1,23 +1,10 @@
 // `difftape export` and `difftape import`, run as programs.
-#include <gmock/gmock.h>
-
-#include <set>
-
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-class Exported : public testing::Test {
- protected:
+struct Exported : testing::Test {
   Exported() : project("diff_v1") { EXPECT_EQ(project.train("run"), system::Exit::ok); }
 
   Outcome difftape(const Words& arguments, test::Conditions conditions = {}) {
@@ -44,7 +31,7 @@ class Exported : public testing::Test {
     put(file, text.replace(text.find(old), old.size(), now));
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(Exported, are_imported_as_a_checkpoint_that_all_commands_accept) {
@@ -67,8 +54,8 @@ TEST_F(Exported, are_imported_as_a_checkpoint_that_all_commands_accept) {
     output({"train", "back.yaml", "--init-from", back, "--out", "fork_" + form[0]});
   }
   output({"train", "tiny.yaml", "--init-from", "run", "--out", "fork"});
-  EXPECT_EQ(test::measured(project / "fork_hf"), test::measured(project / "fork"));
-  EXPECT_EQ(test::measured(project / "fork_safetensors"), test::measured(project / "fork"));
+  EXPECT_EQ(measured(project / "fork_hf"), measured(project / "fork"));
+  EXPECT_EQ(measured(project / "fork_safetensors"), measured(project / "fork"));
 }
 
 TEST_F(Exported, double_precision_stays_double) {

@@ -1,11 +1,8 @@
 // The pages of docs/ that are generated: docs/commands.md from the parser, docs/config-reference.md
 // from the registry of keys, docs/metrics.md from the registry of metrics. With
 // DIFFTAPE_WRITE_DOCS=1 the test writes them, otherwise it compares them.
-#include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/app/command_line.h"
 #include "train/app/commands.h"
 #include "train/run/config/fields.h"
@@ -124,14 +121,13 @@ std::string metrics_page() {
   return page;
 }
 
-class GeneratedDocs : public testing::TestWithParam<std::pair<const char*, std::string (*)()>> {};
+struct GeneratedDocs : testing::TestWithParam<std::pair<const char*, std::string (*)()>> {};
 
 TEST_P(GeneratedDocs, equal_the_output_of_the_program) {
   const auto& [name, page] = GetParam();
-  const std::filesystem::path path =
-      std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "docs" / name;
-  if (std::getenv("DIFFTAPE_WRITE_DOCS")) test::put(path, page());
-  EXPECT_EQ(test::contents(path), page()) << "write it by DIFFTAPE_WRITE_DOCS=1";
+  const fs::path path = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "docs" / name;
+  if (std::getenv("DIFFTAPE_WRITE_DOCS")) put(path, page());
+  EXPECT_EQ(contents(path), page()) << "write it by DIFFTAPE_WRITE_DOCS=1";
 }
 INSTANTIATE_TEST_SUITE_P(Pages, GeneratedDocs,
                          testing::Values(std::pair{"commands.md", &commands_page},

@@ -8,15 +8,7 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-class Grads : public testing::Test {
- protected:
+struct Grads : testing::Test {
   Grads() { batch({2, 5}, {1, 2, 3, 4, 5, 250, 251, 252, 253, 254}); }
 
   /// Writes tokens.h5.
@@ -27,9 +19,8 @@ class Grads : public testing::Test {
     file.save();
   }
   Outcome grads(const std::string& model, Words more = {}, const test::Conditions& with = {}) {
-    Words arguments{"dump-grads", model, "--batch", "tokens.h5", "--out", "grads.h5"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return project.difftape(arguments, with);
+    return project.difftape(
+        joined({"dump-grads", model, "--batch", "tokens.h5", "--out", "grads.h5"}, more), with);
   }
   std::string error(int exit, const std::string& model = "tiny.yaml", Words more = {}) {
     const std::string outcome = test::error(exit, grads(model, std::move(more)));
@@ -38,13 +29,13 @@ class Grads : public testing::Test {
   }
   run::h5::File written() { return run::h5::File::open(project / "grads.h5"); }
 
-  test::TinyProject project{"diff_v2"};
+  TinyProject project{"diff_v2"};
 };
 
 TEST_F(Grads, of_a_configuration_contain_loss_logits_weights_and_every_gradient) {
   EXPECT_THAT(test::output(grads("tiny.yaml")),
-              testing::MatchesRegex("loss 5\\.[0-9]+ nats per token, [0-9]+ "
-                                    "gradients: grads.h5\n"));
+              MatchesRegex("loss 5\\.[0-9]+ nats per token, [0-9]+ "
+                           "gradients: grads.h5\n"));
   const run::h5::File file = written();
   EXPECT_EQ(file.string_attribute("/", "config_yaml"), run::to_yaml(project.config));
   EXPECT_EQ(file.shape("loss"), Shape{});
@@ -205,10 +196,9 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
             "difftape: ./tokens.h5 already exists and is an input of this command; choose another "
             "name with --out\n");
   EXPECT_EQ(contents(project / "tokens.h5"), tokens);
-  const Outcome text =
-      project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "text.txt"});
-  EXPECT_EQ(text.exit, 64);
-  EXPECT_EQ(text.err, "difftape: --out: text.txt does not end in .h5\n");
+  EXPECT_EQ(test::error(64, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
+                                              "--out", "text.txt"})),
+            "difftape: --out: text.txt does not end in .h5\n");
   put(project / "mine.h5", tokens);
   const Outcome mine =
       project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "mine.h5"});

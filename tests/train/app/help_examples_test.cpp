@@ -1,14 +1,9 @@
 // The help of every command: its first sentence, and its examples, which are run.
-#include <regex>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::app {
 namespace {
-
-using test::Outcome;
-using test::TinyProject;
 
 /// Splits a command line into words as a shell does, with quotes as in 'two words'.
 std::vector<std::string> words_of(const std::string& line) {
@@ -46,8 +41,7 @@ void collect(const std::vector<std::string>& above, std::vector<std::vector<std:
 
 /// Provides the files of the examples: my.yaml, sweep.yaml, text.txt, books.jsonl, tokens.h5,
 /// runs/needles and runs/diverged. The first example of `train` makes runs/mine.
-class HelpExamples : public testing::Test {
- protected:
+struct HelpExamples : testing::Test {
   HelpExamples() {
     project.config.run.name = "mine";
     project.config.model.d_model = 64;

@@ -1,22 +1,12 @@
 // `difftape eval` and `difftape generate`, run as programs.
-#include <gmock/gmock.h>
-
-#include <cmath>
-
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
 
-using test::Outcome;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
 using Json = nlohmann::json;
 
-class Inference : public testing::Test {
- protected:
+struct Inference : testing::Test {
   Inference() { EXPECT_EQ(project.train("run"), system::Exit::ok); }
 
   Outcome difftape(const std::vector<std::string>& arguments) {
@@ -32,11 +22,11 @@ class Inference : public testing::Test {
     return test::error(exit, difftape(arguments));
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(Inference, eval_repeats_the_last_validation_of_the_run) {
-  const double logged = test::metrics_lines(project / "run").back()["val/loss"];
+  const double logged = metrics_lines(project / "run").back()["val/loss"];
   const Json found = json({"eval", "run"});
   EXPECT_EQ(found["loss"], logged);
   EXPECT_EQ(found["step"], 12);
@@ -84,7 +74,7 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
   put(project / "task.yaml",
       "base: tiny.yaml\ndata: {type: mqar, mqar: {pairs: 2, keys: 8, values: 8}}\n");
   ASSERT_EQ(difftape({"train", "task.yaml", "--out", "task"}).exit, 0);
-  const Json last = test::metrics_lines(project / "task").back();
+  const Json last = metrics_lines(project / "task").back();
   const Json found = json({"eval", "task"});
   EXPECT_EQ(found["loss"], last["val/loss"]);
   EXPECT_EQ(found["val/accuracy"], last["val/accuracy"]);
@@ -106,7 +96,7 @@ TEST_F(Inference, eval_detects_whether_the_data_changed) {
   put(project / "text.txt", "changed " + test::tiny_text());
   EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("was made with other data"));
   put(project / "moved.txt", test::tiny_text());
-  const double logged = test::metrics_lines(project / "run").back()["val/loss"];
+  const double logged = metrics_lines(project / "run").back()["val/loss"];
   EXPECT_EQ(json({"eval", "run", "--set", "data.path=moved.txt"})["loss"], logged);
 }
 

@@ -5,15 +5,7 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-class BadData : public testing::Test {
- protected:
+struct BadData : testing::Test {
   /// Trains on data.path, which must fail before the run directory exists.
   std::string error(const std::string& path, int exit) {
     const Outcome outcome =
@@ -24,7 +16,7 @@ class BadData : public testing::Test {
     return outcome.err;
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(BadData, a_missing_text_file_is_missing_input) {
@@ -97,9 +89,8 @@ TEST_F(BadData, a_report_needs_run_directories) {
             "difftape train\n");
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   put(project / "run/status.json", "{\"state\": \"fini");
-  const Outcome damaged = project.difftape({"report", "run"});
-  EXPECT_EQ(damaged.exit, 65);
-  EXPECT_THAT(damaged.err, HasSubstr("difftape: run/status.json is damaged: "));
+  EXPECT_THAT(test::error(65, project.difftape({"report", "run"})),
+              HasSubstr("difftape: run/status.json is damaged: "));
   EXPECT_FALSE(fs::exists(project / "report.html"));
 }
 
@@ -121,21 +112,18 @@ TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_a_clear_error) {
             "difftape: out of memory; `difftape plan CONFIG` estimates the memory of a run\n");
 }
 
-class BrokenConfig : public testing::Test {
- protected:
+struct BrokenConfig : testing::Test {
   std::string error(const std::string& yaml, const Words& more = {}) {
     put(project / "a.yaml", yaml);
-    Words arguments{"train", "a.yaml", "--out", "run"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const Outcome outcome = project.difftape(arguments);
+    const Outcome outcome = project.difftape(joined({"train", "a.yaml", "--out", "run"}, more));
     EXPECT_EQ(outcome.exit, 78) << outcome.err;
     EXPECT_EQ(outcome.out, "");
-    EXPECT_FALSE(std::filesystem::exists(project / "run"));
-    EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+    EXPECT_FALSE(fs::exists(project / "run"));
+    EXPECT_FALSE(fs::exists(project / "runs"));
     return outcome.err;
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(BrokenConfig, every_kind_of_error_is_reported_in_one_pass_with_its_location) {
@@ -162,7 +150,7 @@ TEST_F(BrokenConfig, a_file_that_cannot_be_searched_is_not_reported_as_missing) 
   EXPECT_EQ(
       error("base: " + longer_than_a_name + "\n"),
       "a.yaml:1:7: error: base: " + longer_than_a_name + ": cannot be read: File name too long\n");
-  std::filesystem::create_symlink("loop", project / "loop");
+  fs::create_symlink("loop", project / "loop");
   EXPECT_EQ(error("base: loop/a.yaml\n"),
             "a.yaml:1:7: error: base: loop/a.yaml: cannot be read: Too many levels of symbolic "
             "links\n");

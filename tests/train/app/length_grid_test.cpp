@@ -1,23 +1,15 @@
 // `difftape lengths`: the accuracy of a task at other sequence lengths.
 #include "train/app/length_grid.h"
 
-#include <gmock/gmock.h>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
 namespace {
 
-using test::Outcome;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class Lengths : public testing::Test {
- protected:
+struct Lengths : testing::Test {
   Lengths() {
     project.config.model.max_seq_len = 32;
     project.config.data.type = run::DataKind::needles;
@@ -37,13 +29,13 @@ class Lengths : public testing::Test {
   /// Returns the accuracies of a written grid by "length/row/column".
   std::map<std::string, double> written(const std::string& name) const {
     std::map<std::string, double> cells;
-    for (const auto& line : system::read_csv(test::contents(project / name)))
+    for (const auto& line : system::read_csv(contents(project / name)))
       if (line.size() == 7 && line[0] == "first")
         cells[line[3] + "/" + line[4] + "/" + line[5]] = std::stod(line[6]);
     return cells;
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(Lengths, are_measured_as_eval_measures_one) {
@@ -63,7 +55,7 @@ TEST_F(Lengths, are_measured_as_eval_measures_one) {
     const Json& expected = cell.starts_with("32/") ? trained : longer;
     EXPECT_EQ(accuracy, expected["task/accuracy/" + cell.substr(3)]) << cell;
   }
-  EXPECT_THAT(test::contents(project / "grid.svg"),
+  EXPECT_THAT(contents(project / "grid.svg"),
               AllOf(StartsWith("<svg"), HasSubstr(">tiny, n1<"), HasSubstr(">depth75<")));
 }
 

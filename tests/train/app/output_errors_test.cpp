@@ -7,20 +7,12 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-class Output : public testing::Test {
- protected:
+struct Output : testing::Test {
   std::string error(const Words& arguments, test::Conditions conditions = {}) {
     return test::error(74, project.difftape(arguments, std::move(conditions)));
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(Output, a_run_directory_is_never_overwritten) {
@@ -129,7 +121,7 @@ TEST_F(Output, with_closed_or_full_standard_streams_files_and_exit_codes_are_the
   EXPECT_EQ(shell(" train tiny.yaml --out closed <&- >&- 2>&-").exit, 0);
   for (const char* file : {"config.yaml", "checkpoints/step-00000012.h5"})
     EXPECT_EQ(contents(project / "closed" / file), contents(project / "open" / file)) << file;
-  EXPECT_EQ(test::measured(project / "closed"), test::measured(project / "open"));
+  EXPECT_EQ(measured(project / "closed"), measured(project / "open"));
   EXPECT_EQ(shell(" train gone.yaml 2>&-").exit, 66);
   EXPECT_EQ(shell(" train gone.yaml 2>/dev/full").exit, 66);
 }

@@ -4,11 +4,6 @@
 namespace difftape::app {
 namespace {
 
-using test::Outcome;
-using test::TinyProject;
-using testing::HasSubstr;
-using testing::MatchesRegex;
-
 TEST(Overfit, every_kind_learns_a_batch_within_300_steps) {
   for (const std::string& kind : attention_kinds()) {
     TinyProject project(kind);
@@ -18,7 +13,7 @@ TEST(Overfit, every_kind_learns_a_batch_within_300_steps) {
     const Outcome outcome = project.difftape({"train", "tiny.yaml", "--overfit"});
     EXPECT_EQ(outcome.exit, 0) << kind << outcome.out << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("\nlearned: loss 0.00")) << kind;
-    EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+    EXPECT_FALSE(fs::exists(project / "runs"));
   }
 }
 
@@ -42,15 +37,13 @@ TEST(Overfit, a_batch_that_is_not_learned_or_diverges_is_exit_code_1) {
       {"train", "tiny.yaml", "--overfit", "--set", "model.init.projection_std=1.0e20"});
   EXPECT_EQ(diverged.exit, 1);
   EXPECT_THAT(diverged.out, HasSubstr("NOT LEARNED: diverged at step "));
-  EXPECT_THAT(diverged.out, testing::Not(HasSubstr("-nan")));
+  EXPECT_THAT(diverged.out, Not(HasSubstr("-nan")));
 }
 
 TEST(Overfit, rejects_zero_steps_and_options_of_run_directories) {
   const TinyProject project;
   const auto refused = [&](const std::vector<std::string>& words) {
-    std::vector<std::string> all{"train", "tiny.yaml"};
-    all.insert(all.end(), words.begin(), words.end());
-    return test::error(64, project.difftape(all));
+    return test::error(64, project.difftape(joined({"train", "tiny.yaml"}, words)));
   };
   EXPECT_EQ(refused({"--overfit=0"}),
             "difftape: --overfit: the number of steps must be at least 1\n");

@@ -2,19 +2,14 @@
 
 #include <sys/resource.h>
 
-#include <filesystem>
-
-#include "core/error.h"
 #include "tests/support/sanitizer.h"
+#include "tests/support/test.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::app {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
+const fs::path kConfigs = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
 
 run::Config plan_7b() { return run::load_config(kConfigs / "plan/7b.yaml").config; }
 
@@ -147,9 +142,8 @@ TEST(Plan, omits_other_unsupported_kinds_with_the_reason) {
   config.model.match_params = true;
   config.model.d_ff = 1024;  // less than the query heads that V2 adds
   plan = make_plan(config);
-  EXPECT_THAT(
-      plan.left_out,
-      testing::Contains(testing::StartsWith("left out diff_v2: model.match_params: diff_v2 has")));
+  EXPECT_THAT(plan.left_out,
+              testing::Contains(StartsWith("left out diff_v2: model.match_params: diff_v2 has")));
   EXPECT_THROW(make_plan(config, {"diff_v2"}), ConfigError) << "nothing is left";
   config.model.attention.kind = "diff_v2";
   EXPECT_THROW(make_plan(config), ConfigError) << "the configuration itself cannot be";
@@ -184,7 +178,7 @@ TEST(Plan, of_memory_adds_up_and_falls_by_recomputation) {
     EXPECT_LT(numbers(recomputed, "memory of a step, MB")[kind], 0.9 * total);
   }
   EXPECT_THAT(row(recomputed, "with train.activation_checkpointing: blocks, MB"),
-              ElementsAre(testing::StartsWith("no row")));
+              ElementsAre(StartsWith("no row")));
   const double parameters = 7241732096;
   EXPECT_NEAR(numbers(kept, "moments")[0], 2 * parameters * sizeof(real) / 1e6, 0.1);
 }

@@ -1,17 +1,10 @@
 // difftape-f64: the commands of one model in double precision, and gradcheck, which hands over to
 // it.
-#include <regex>
 
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
-
-namespace fs = std::filesystem;
-using test::metrics_lines;
-using test::Outcome;
-using test::TinyProject;
-using testing::HasSubstr;
 
 TEST(DoublePrecision, train_agrees_with_single_precision_in_the_first_loss) {
   for (const std::string& kind : attention_kinds()) {
@@ -55,7 +48,7 @@ TEST(Gradcheck, runs_in_double_precision_and_prints_one_row_per_op_and_variant) 
           "0 failed, [0-9.]+ s\n$")));
   EXPECT_GE(std::stoi(last[1]), 2 + 12 * 19);
   EXPECT_LT(std::stod(last[2]), 1e-10);
-  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("\nrms_norm"))) << "the filter chooses";
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\nrms_norm"))) << "the filter chooses";
 }
 
 TEST(Gradcheck, prints_the_same_except_times_for_any_number_of_threads) {
@@ -80,7 +73,7 @@ TEST(Gradcheck, a_filter_that_matches_nothing_or_is_invalid_is_a_usage_error) {
 }
 
 TEST(Gradcheck, without_the_program_in_double_precision_names_it) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   fs::copy_file(DIFFTAPE_TEST_PROGRAM, dir / "difftape");
   EXPECT_EQ(test::error(66, test::run({"gradcheck"}, {.program = dir / "difftape"})),
             "difftape: " + (dir / "difftape-f64").string() +

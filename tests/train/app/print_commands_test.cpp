@@ -7,11 +7,6 @@
 namespace difftape::app {
 namespace {
 
-using test::Outcome;
-using test::TinyProject;
-using testing::AllOf;
-using testing::HasSubstr;
-
 /// Returns the cells of the row that begins with `label`.
 std::vector<std::string> row(const std::string& table, const std::string& label) {
   std::istringstream lines(table);
@@ -29,7 +24,7 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   const TinyProject project("diff_v2");
   const std::string plan = test::output(project.difftape({"plan", "tiny.yaml"}));
   EXPECT_THAT(plan, AllOf(HasSubstr("diff_v1"), HasSubstr("diff_v2 *"), HasSubstr("softmax"),
-                          testing::StartsWith("Sequences of 16, batches of 2, f32.\n")));
+                          StartsWith("Sequences of 16, batches of 2, f32.\n")));
   std::vector<std::string> counts;
   for (const std::string& kind : attention_kinds()) {
     ModelConfig model = project.config.model;
@@ -42,7 +37,7 @@ TEST(Plan, prints_parameters_flops_memory_and_cache_of_every_kind_and_trains_not
   for (const std::string label :
        {"training MFLOP per token", "memory of a step, MB", "the whole run, PFLOP"})
     EXPECT_EQ(row(plan, label).size(), counts.size()) << label;
-  EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+  EXPECT_FALSE(fs::exists(project / "runs"));
 }
 
 TEST(Plan, takes_kinds_and_explains_omitted_ones) {
@@ -67,7 +62,7 @@ TEST(Doctor, describes_the_machine_and_the_build) {
        {"compiler", "compiled for", "processor", "instructions", "cores", "threads", "GEMM backend",
         "bfloat16", "measured peak", "matrix multiply", "Eigen", "HDF5", "CLI11"})
     EXPECT_THAT(doctor.out, HasSubstr("\n" + label + "  ")) << label;
-  EXPECT_THAT(doctor.out, testing::MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
+  EXPECT_THAT(doctor.out, MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
   EXPECT_EQ(row(doctor.out, "threads")[0], "1");
   EXPECT_GT(std::stod(row(doctor.out, "measured peak")[0]), 0.5) << "GFLOP/s";
   const auto product = row(doctor.out, "matrix multiply");
@@ -84,9 +79,9 @@ TEST(ConfigShow, prints_a_file_that_runs_as_is) {
   ASSERT_EQ(show.exit, 0) << show.err;
   project.config.run.seed = 7;
   EXPECT_EQ(show.out, run::to_yaml(project.config));
-  test::put(project / "shown.yaml", show.out);
+  put(project / "shown.yaml", show.out);
   EXPECT_EQ(project.difftape({"train", "shown.yaml", "--out", "run"}).exit, 0);
-  EXPECT_EQ(test::contents(project / "run/config.yaml"), show.out);
+  EXPECT_EQ(contents(project / "run/config.yaml"), show.out);
 }
 
 TEST(ConfigShow, accepts_the_checkpoints_that_eval_accepts) {
@@ -139,8 +134,8 @@ TEST(Init, writes_a_default_configuration_that_trains_for_every_kind) {
 TEST(Init, explains_each_key_and_shows_the_fields_of_attention_as_comments) {
   const TinyProject project;
   ASSERT_EQ(project.difftape({"init", "--out", "first.yaml"}).exit, 0);
-  const std::string text = test::contents(project / "first.yaml");
-  EXPECT_THAT(text, testing::StartsWith("# diff_v2: Ye et al. 2026"));
+  const std::string text = contents(project / "first.yaml");
+  EXPECT_THAT(text, StartsWith("# diff_v2: Ye et al. 2026"));
   EXPECT_THAT(text, HasSubstr("\n#   difftape train first.yaml\n"));
   EXPECT_THAT(text, HasSubstr("\n  # Peak learning rate.\n  lr: 0.001\n"));
   EXPECT_THAT(text, HasSubstr("\n  warmup_steps: 5%\n"));
@@ -157,7 +152,7 @@ TEST(Init, overwrites_nothing_and_rejects_unknown_kinds) {
   const std::string unknown = test::error(64, project.difftape({"init", "dif_v2"}));
   EXPECT_THAT(unknown, HasSubstr("KIND: 'dif_v2' is not one of diff_v1, diff_v2, "));
   EXPECT_THAT(unknown, HasSubstr("; did you mean 'diff_v2'?\n"));
-  EXPECT_FALSE(std::filesystem::exists(project / "dif_v2.yaml"));
+  EXPECT_FALSE(fs::exists(project / "dif_v2.yaml"));
   test::error(74, project.difftape({"init", "--out", "nowhere/a.yaml"}));
 }
 

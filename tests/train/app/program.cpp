@@ -1,13 +1,10 @@
 #include "tests/train/app/program.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
-#include <stdexcept>
 #include <thread>
 
 namespace difftape::test {

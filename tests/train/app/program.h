@@ -1,19 +1,21 @@
 #pragma once
 // Runs difftape as a user does: as a separate process in a separate directory.
 
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <source_location>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "tests/support/test.h"
 #include "train/system/child.h"
 #include "train/system/files.h"
 
 namespace difftape::test {
+
+/// Words of a command line.
+using Words = std::vector<std::string>;
+
+inline Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
 
 struct Outcome {
   int exit;  ///< exit code, or minus the signal that ended the process
@@ -22,7 +24,7 @@ struct Outcome {
 
 /// Environment and limits of a program.
 struct Conditions {
-  std::filesystem::path directory = {};
+  fs::path directory = {};
   std::string program = DIFFTAPE_TEST_PROGRAM;
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to the test's own
   std::optional<std::uint64_t> largest_file = {};  ///< bytes; writing more fails as on a full disk
@@ -64,3 +66,12 @@ std::string error(int exit, const Outcome& outcome,
 bool becomes_true(const std::function<bool()>& holds);
 
 }  // namespace difftape::test
+
+namespace difftape {
+
+using test::joined;
+using test::Outcome;
+using test::Process;
+using test::Words;
+
+}  // namespace difftape

@@ -1,8 +1,4 @@
 // `difftape runs` and `difftape diff`, run as programs.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include "tests/support/scratch.h"
 #include "tests/train/app/program.h"
 #include "tests/train/run/loop/tiny.h"
 #include "tests/train/study/compare/synthetic_run.h"
@@ -13,19 +9,9 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
 using test::SyntheticRun;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::MatchesRegex;
-using testing::Not;
-using testing::StartsWith;
 
-class RunsCommand : public testing::Test {
- protected:
+struct RunsCommand : testing::Test {
   fs::path write(const std::string& to, SyntheticRun run) {
     run.steps = 100;
     fs::create_directories((dir / to).parent_path());
@@ -43,7 +29,7 @@ class RunsCommand : public testing::Test {
     return found;
   }
 
-  test::ScratchDir dir;
+  ScratchDir dir;
 };
 
 TEST_F(RunsCommand, lists_each_run_with_its_state_and_detects_killed_runs) {
@@ -178,7 +164,7 @@ TEST_F(DiffCommand, shows_differing_keys_metrics_and_first_steps) {
 }
 
 TEST_F(DiffCommand, of_trained_runs_finds_where_they_diverge) {
-  test::TinyProject project;
+  TinyProject project;
   ASSERT_EQ(project.train("a"), system::Exit::ok);
   ASSERT_EQ(project.train("again"), system::Exit::ok);
   project.config.optim.warmup_steps = 6;

@@ -4,19 +4,13 @@
 namespace difftape::app {
 namespace {
 
-using test::Outcome;
-using test::TinyProject;
-using testing::AllOf;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
-
 /// Runs an invalid command line, which must not change the directory, and returns its message.
 std::string usage_error(const Words& arguments) {
   const TinyProject project;
   const Outcome outcome = project.difftape(arguments);
   EXPECT_EQ(outcome.exit, 64) << outcome.err;
   EXPECT_EQ(outcome.out, "");
-  const std::filesystem::directory_iterator files(project.path());
+  const fs::directory_iterator files(project.path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "text.txt and tiny.yaml";
   return outcome.err;
 }
@@ -35,9 +29,9 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
 }
 
 TEST(Version, names_program_commit_and_precision) {
-  EXPECT_THAT(test::run({"--version"}).out, testing::MatchesRegex("difftape 0\\..*, f32, .*\n"));
+  EXPECT_THAT(test::run({"--version"}).out, MatchesRegex("difftape 0\\..*, f32, .*\n"));
   EXPECT_THAT(test::run({"--version"}, {.program = DIFFTAPE_TEST_PROGRAM_F64}).out,
-              testing::MatchesRegex("difftape 0\\..*, f64, .*\n"));
+              MatchesRegex("difftape 0\\..*, f64, .*\n"));
 }
 
 TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
@@ -65,9 +59,7 @@ TEST(Usage, a_missing_command_lists_the_commands) {
 
 TEST(Usage, an_option_with_an_invalid_value_is_named) {
   const auto jobs = [](const Words& more) {
-    Words all{"sweep", "tiny.yaml"};
-    all.insert(all.end(), more.begin(), more.end());
-    const std::string error = usage_error(all);
+    const std::string error = usage_error(joined({"sweep", "tiny.yaml"}, more));
     return error.substr(0, error.find('\n'));
   };
   EXPECT_EQ(jobs({"--jobs", "1", "--jobs", "2"}),
@@ -88,9 +80,7 @@ TEST(Usage, an_unknown_option_is_named) {
 
 TEST(Usage, a_key_given_as_an_option_is_referred_to_set) {
   const auto advice = [](const Words& words) {
-    Words all{"train", "tiny.yaml"};
-    all.insert(all.end(), words.begin(), words.end());
-    const std::string text = usage_error(all);
+    const std::string text = usage_error(joined({"train", "tiny.yaml"}, words));
     return text.substr(0, text.find('\n'));
   };
   EXPECT_EQ(advice({"--steps", "20"}),

@@ -1,22 +1,10 @@
 // Files are written below the run directory only, never to paths named by a configuration value or
 // a foreign run directory.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <map>
 
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
 namespace {
-
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using Words = std::vector<std::string>;
 
 /// Returns the files below a folder with their contents.
 std::map<std::string, std::string> everything_below(const fs::path& folder) {
@@ -26,8 +14,7 @@ std::map<std::string, std::string> everything_below(const fs::path& folder) {
   return found;
 }
 
-class WrittenPaths : public testing::Test {
- protected:
+struct WrittenPaths : testing::Test {
   /// Runs difftape two folders below the watched one, which also contains HOME and TMPDIR.
   Outcome difftape(const std::vector<std::string>& arguments) {
     return test::run(arguments, {.directory = project / "a/b",
@@ -56,7 +43,7 @@ class WrittenPaths : public testing::Test {
     changed("");
   }
 
-  test::TinyProject project;
+  TinyProject project;
   const std::string config = (project / "tiny.yaml").string();
 
  private:

@@ -1,13 +1,9 @@
 #include "train/stats/decision.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/random.h"
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/stats/interval.h"
 
 namespace difftape::stats {

@@ -1,13 +1,6 @@
 #include "train/stats/descriptive.h"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "core/real.h"
+#include "tests/support/test.h"
 
 namespace difftape::stats {
 namespace {

@@ -1,14 +1,9 @@
 #include "train/stats/interval.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <array>
-#include <cmath>
-#include <numeric>
-
 #include "core/random.h"
-#include "core/real.h"
+#include "tests/support/test.h"
 
 namespace difftape::stats {
 namespace {

@@ -1,19 +1,12 @@
 #include "train/stats/lr_optimum.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
-#include <limits>
-
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/stats/descriptive.h"
 
 namespace difftape::stats {
 namespace {
-
-using testing::HasSubstr;
 
 const RandomStream kStream(1, "test");
 

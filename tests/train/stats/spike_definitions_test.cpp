@@ -1,14 +1,8 @@
 // Compares every spike definition with a literal implementation, on random series.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/random.h"
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::stats {

@@ -1,21 +1,10 @@
 // Every definition of a spike at its edges.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <numeric>
-#include <set>
-
-#include "core/error.h"
 #include "core/random.h"
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/stats/spikes.h"
 
 namespace difftape::stats {
 namespace {
-
-using testing::ThrowsMessage;
 
 constexpr std::array kRules{SpikeDefinition::median, SpikeDefinition::olmo2,
                             SpikeDefinition::olmo_core, SpikeDefinition::llmc,

@@ -1,12 +1,6 @@
 #include "train/stats/spikes.h"
-#include "core/real.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/error.h"
+#include "tests/support/test.h"
 
 namespace difftape::stats {
 namespace {
@@ -81,7 +75,7 @@ TEST(SpikeDetector, the_score_is_the_percentage_of_all_values_seen) {
 TEST(SpikeDetector, a_rule_that_could_never_detect_a_spike_is_rejected) {
   EXPECT_THAT(
       ([] { SpikeDetector({.window = 40, .threshold = 7, .min_history = 50}); }),
-      testing::ThrowsMessage<ConfigError>(
+      ThrowsMessage<ConfigError>(
           "log: no value could ever be a spike with spike_window 40, spike_min_history "
           "50 and spike_threshold 7; need 1 <= spike_window, spike_min_history <= spike_window "
           "and spike_threshold > 0"));

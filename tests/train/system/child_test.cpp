@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <stdexcept>
 
-#include "core/error.h"
+#include "tests/support/test.h"
 #include "train/system/exit.h"
 #include "train/system/files.h"
 
@@ -87,12 +86,10 @@ TEST(Child, starts_in_its_directory_and_with_its_limits) {
 }
 
 TEST(Child, that_cannot_be_started_throws_missing_input) {
-  try {
-    const Child child(Words{"no-such-program-here"}, {0, 1, 2});
-    FAIL();
-  } catch (const MissingInput& error) {
-    EXPECT_STREQ(error.what(), "cannot start no-such-program-here: No such file or directory");
-  }
+  EXPECT_EQ(message_of<MissingInput>([] {
+              Child(Words{"no-such-program-here"}, {0, 1, 2});
+            }),
+            "cannot start no-such-program-here: No such file or directory");
 }
 
 TEST(LastLine, is_the_last_one_that_is_not_blank) {

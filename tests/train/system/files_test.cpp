@@ -1,25 +1,13 @@
 #include "train/system/files.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <string>
-#include <vector>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/system/memory.h"
 #include "train/system/stored_bytes.h"
 
 namespace difftape::system {
 namespace {
-
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 TEST(NewFile, has_its_pieces_in_order_once_it_is_committed) {
   const ScratchDir dir;
@@ -36,7 +24,7 @@ TEST(NewFile, has_its_pieces_in_order_once_it_is_committed) {
     file.commit();
   }
   EXPECT_EQ(contents(dir / "a"), whole);
-  EXPECT_FALSE(std::filesystem::exists(dir / "a.tmp"));
+  EXPECT_FALSE(fs::exists(dir / "a.tmp"));
 }
 
 TEST(NewFile, without_commit_keeps_the_old_file) {
@@ -47,7 +35,7 @@ TEST(NewFile, without_commit_keeps_the_old_file) {
     file.write(std::string(100000, 'x'));
   }
   EXPECT_EQ(contents(dir / "a"), "before");
-  EXPECT_FALSE(std::filesystem::exists(dir / "a.tmp"));
+  EXPECT_FALSE(fs::exists(dir / "a.tmp"));
   EXPECT_THAT([&] { NewFile(dir / "none/a"); },
               ThrowsMessage<OutputError>(HasSubstr("none/a: No such file or directory")));
 }
@@ -77,7 +65,7 @@ TEST(Files, are_never_written_through_a_symbolic_link) {
   const ScratchDir dir;
   put(dir / "outside", "kept");
   const auto link = [&](const char* name) {
-    std::filesystem::create_symlink(dir / "outside", dir / name);
+    fs::create_symlink(dir / "outside", dir / name);
     return dir / name;
   };
   const auto refuses = [&](const std::function<void()>& write, const std::string& name) {
@@ -106,7 +94,7 @@ TEST(Files, that_are_pipes_are_rejected_without_blocking) {
 
 using LinesAndEnds = std::vector<std::pair<std::string, std::size_t>>;
 
-LinesAndEnds from_the_end(const std::filesystem::path& path, std::size_t most = 1 << 20) {
+LinesAndEnds from_the_end(const fs::path& path, std::size_t most = 1 << 20) {
   LinesAndEnds found;
   for_each_line_from_the_end(path, [&](std::string_view line, std::size_t end) {
     found.emplace_back(line, end);
@@ -116,14 +104,14 @@ LinesAndEnds from_the_end(const std::filesystem::path& path, std::size_t most = 
 }
 
 TEST(LinesFromTheEnd, are_the_lines_from_the_beginning_in_reverse_order) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   const std::string block(1 << 16, 'b');
   for (const std::string& text :
        {std::string(), std::string("\n"), std::string("\n\n"), std::string("a"),
         std::string("a\nbc\n\nd\ntorn"), block + "\n", "\n" + block, block + "\n" + block + "\n",
         "a\n" + block + block + block + "\nb\n" + block + "torn",
         std::string(block.size() - 1, 'c') + "\n" + block.substr(1) + "\n"}) {
-    test::put(dir / "f", text);
+    put(dir / "f", text);
     LinesAndEnds expected;
     for_each_line(dir / "f", [&](std::string_view line, std::size_t end) {
       expected.insert(expected.begin(), {std::string(line), end});
@@ -136,13 +124,13 @@ TEST(LinesFromTheEnd, are_the_lines_from_the_beginning_in_reverse_order) {
 }
 
 TEST(LinesFromTheEnd, of_a_file_that_cannot_be_read_are_missing_input) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   EXPECT_THAT([&] { from_the_end(dir / "f"); },
-              testing::ThrowsMessage<MissingInput>("cannot read " + (dir / "f").string() +
-                                                   ": No such file or directory"));
-  EXPECT_THAT([&] { from_the_end(dir.path()); },
-              testing::ThrowsMessage<MissingInput>("cannot read " + dir.path().string() +
-                                                   ": Is a directory"));
+              ThrowsMessage<MissingInput>("cannot read " + (dir / "f").string() +
+                                          ": No such file or directory"));
+  EXPECT_THAT(
+      [&] { from_the_end(dir.path()); },
+      ThrowsMessage<MissingInput>("cannot read " + dir.path().string() + ": Is a directory"));
 }
 
 TEST(StoredBytes, are_the_same_from_memory_and_from_a_mapping) {
@@ -175,7 +163,7 @@ TEST(StoredBytes, of_a_replaced_file_stay_unchanged) {
   put(dir / "file", "0123456789");
   const StoredBytes mapped(dir / "file", 0);
   put(dir / "new", "abcdefghij");
-  std::filesystem::rename(dir / "new", dir / "file");
+  fs::rename(dir / "new", dir / "file");
   EXPECT_EQ(mapped.all(), "0123456789");
 }
 
@@ -196,13 +184,12 @@ TEST(StoredBytes, of_an_unreadable_file_name_it_in_the_error) {
       ThrowsMessage<MissingInput>("cannot read " + dir.path().string() + ": Is a directory"));
 }
 
-class FreeMemory : public testing::Test {
- protected:
+struct FreeMemory : testing::Test {
   FreeMemory() { make("proc/meminfo", "MemTotal: 2000 kB\nMemAvailable:    1000 kB\n"); }
 
   void make(const std::string& file, const std::string& text) {
-    std::filesystem::create_directories((root / file).parent_path());
-    test::put(root / file, text);
+    fs::create_directories((root / file).parent_path());
+    put(root / file, text);
   }
 
   /// Makes a control group of version 2.
@@ -214,7 +201,7 @@ class FreeMemory : public testing::Test {
     make(files + "/memory.stat", "anon 5\ninactive_file " + cached + "\n");
   }
 
-  test::ScratchDir root;
+  ScratchDir root;
 };
 
 TEST_F(FreeMemory, is_the_memory_available_on_the_machine) {

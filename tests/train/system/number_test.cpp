@@ -1,8 +1,6 @@
 #include "train/system/number.h"
 
-#include <gtest/gtest.h>
-
-#include "core/real.h"
+#include "tests/support/test.h"
 
 namespace difftape::system {
 namespace {

@@ -1,10 +1,8 @@
 #include "train/system/text_table.h"
 
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
-
+#include "tests/support/test.h"
 #include "train/system/suggest.h"
 
 namespace difftape::system {

@@ -1,11 +1,4 @@
 // Attention layers and whole models against finite differences, every element of every parameter.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <map>
-#include <regex>
-#include <set>
-
 #include "core/attention/visibility.h"
 #include "layers/attention/context.h"
 #include "layers/model_config.h"
@@ -35,7 +28,7 @@ std::vector<std::string> test_names() {
   return names;
 }
 
-class EveryLayer : public testing::TestWithParam<std::string> {};
+struct EveryLayer : testing::TestWithParam<std::string> {};
 
 TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_case) {
   const std::vector<GradcheckCase> cases = grouped_cases().at(GetParam());
@@ -137,7 +130,7 @@ std::string describe(AttentionConfig config) {
   return text;
 }
 
-class EveryCombination : public testing::TestWithParam<std::string> {};
+struct EveryCombination : testing::TestWithParam<std::string> {};
 
 TEST_P(EveryCombination, of_fields_that_is_valid_passes_a_gradient_check) {
   const std::vector<ModelConfig> models = field_combinations(GetParam());
@@ -196,8 +189,8 @@ TEST(GradcheckedConfigs, contain_the_attention_of_every_shipped_variant_and_abla
   const std::vector<AttentionVariant> checked = attention_variants();
   int count = 0;
   for (const char* folder : {"variants", "ablations"}) {
-    const auto path = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs" / folder;
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const auto path = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs" / folder;
+    for (const auto& entry : fs::directory_iterator(path)) {
       const AttentionConfig attention = run::load_config(entry.path()).config.model.attention;
       EXPECT_TRUE(std::any_of(checked.begin(), checked.end(),
                               [&](const AttentionVariant& variant) {

@@ -7,18 +7,10 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::TinyProject;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
-
 constexpr const char* kDump = "run/diverged/step-00000002.h5";
 
 /// A run whose second step is not finite, because the first one blows up the weights.
-class CrashDumpOf : public testing::Test {
- protected:
+struct CrashDumpOf : testing::Test {
   explicit CrashDumpOf(const std::string& kind = "softmax") : project(kind) {
     project.config = test::explosive(project.config);
   }
@@ -27,9 +19,7 @@ class CrashDumpOf : public testing::Test {
     project.save();
     ASSERT_EQ(project.train("run"), system::Exit::diverged);
   }
-  test::Outcome replay(const std::string& where = kDump) {
-    return project.difftape({"replay", where});
-  }
+  Outcome replay(const std::string& where = kDump) { return project.difftape({"replay", where}); }
 
   TinyProject project;
 };
@@ -150,16 +140,14 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
             "dump; give a run directory, or a file in the folder diverged/ of a diverged run\n");
   std::string damaged = contents(project / kDump);
   damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
-  test::put(project / "damaged.h5", damaged);
+  put(project / "damaged.h5", damaged);
   EXPECT_THAT(error("damaged.h5", 65), HasSubstr("damaged.h5 is damaged"));
-  const auto step = project.difftape({"replay", kDump, "--step", "2"});
-  EXPECT_EQ(step.exit, 64);
-  EXPECT_EQ(step.err,
+  EXPECT_EQ(test::error(64, project.difftape({"replay", kDump, "--step", "2"})),
             "difftape: --step, --batches and --states need a run directory, but "
             "run/diverged/step-00000002.h5 is not one\n");
-  const auto f64 = project.difftape({"replay", kDump}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
-  EXPECT_EQ(f64.exit, 65);
-  EXPECT_THAT(f64.err, HasSubstr("was made in f32, but this program computes in f64"));
+  EXPECT_THAT(
+      test::error(65, project.difftape({"replay", kDump}, {.program = DIFFTAPE_TEST_PROGRAM_F64})),
+      HasSubstr("was made in f32, but this program computes in f64"));
 }
 
 }  // namespace

@@ -9,11 +9,6 @@
 namespace difftape::app {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::TinyProject;
-using testing::HasSubstr;
-
 TEST(CauseOf, follows_the_fractions_of_other_spikes) {
   EXPECT_EQ(cause_of(6, 0, 3, 3), Cause::batch);
   EXPECT_EQ(cause_of(6, 2, 3, 2), Cause::batch);
@@ -36,14 +31,13 @@ std::map<std::string, std::string> everything(const fs::path& dir) {
 }
 
 /// Returns words with one passage of noise, which few batches contain.
-class Spike : public testing::Test {
- protected:
+struct Spike : testing::Test {
   Spike() {
     std::string text = test::tiny_text() + test::tiny_text();
     const RandomStream stream(3, "noise");
     for (std::uint64_t i = 0; i < 120; ++i)
       text[6000 + i] = static_cast<char>(128 + stream.below(i, 128));
-    test::put(project / "text.txt", text);
+    put(project / "text.txt", text);
     project.config.train.steps = 150;
     project.config.train.eval_interval = 0;
     project.config.train.checkpoint_interval = 20;
@@ -72,7 +66,7 @@ TEST_F(Spike, from_a_batch_of_noise_is_attributed_to_the_batch) {
   EXPECT_EQ(replay.earlier_states, 3);
   EXPECT_EQ(replay.trials.size(), 10u);
   EXPECT_LT(replay.retrained, 24) << "from the checkpoint before";
-  EXPECT_THAT(replay.origin, testing::StartsWith("checkpoints/step-"));
+  EXPECT_THAT(replay.origin, StartsWith("checkpoints/step-"));
   const ReplayTrial& own = replay.trials.front();
   EXPECT_EQ(own.loss, run.logged("train/loss", replay.step));
   EXPECT_EQ(own.grad_norm, run.logged("optim/grad_norm", replay.step));
@@ -96,7 +90,7 @@ TEST_F(Spike, is_the_same_from_the_initial_weights_as_from_a_checkpoint) {
 // Large batches of plain text are similar, so the state of the weights causes the spike. The step
 // of the spike depends on the last bit of every product, so one of several runs must show it.
 TEST_F(Spike, from_a_rate_that_is_too_large_is_attributed_to_the_state) {
-  test::put(project / "text.txt", test::tiny_text());
+  put(project / "text.txt", test::tiny_text());
   project.config.data.batch_size = 64;
   project.config.optim = {.lr = 0.4,
                           .min_lr = 0.4,
@@ -147,9 +141,8 @@ TEST_F(Spike, is_replayed_by_the_program) {
   run_it();
   const auto outcome = project.difftape({"replay", "run", "--batches", "-2,-1,1,2"});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              testing::MatchesRegex("run, step [0-9]+: from checkpoints/step-[0-9]+.h5, "
-                                    "[0-9]+ steps? repeated bit for bit\n(.|\n)*"));
+  EXPECT_THAT(outcome.out, MatchesRegex("run, step [0-9]+: from checkpoints/step-[0-9]+.h5, "
+                                        "[0-9]+ steps? repeated bit for bit\n(.|\n)*"));
   EXPECT_THAT(outcome.out,
               HasSubstr("cause: the batch\n  0 of 4 other batches on the state of step"));
   EXPECT_THAT(outcome.out, HasSubstr("  on 3 of 3 earlier states the batch of step"));
@@ -161,12 +154,12 @@ TEST_F(Spike, with_a_changed_log_is_exit_code_1) {
   std::string metrics = contents(project / "run/metrics.jsonl");
   const std::string line = fmt::format("\"step\":{},\"train/loss\":", sound.step - 1);
   metrics.insert(metrics.find(line) + line.size(), "1");
-  test::put(project / "run/metrics.jsonl", metrics);
+  put(project / "run/metrics.jsonl", metrics);
   const auto outcome = project.difftape({"replay", "run", "--step", fmt::format("{}", sound.step)});
   EXPECT_EQ(outcome.exit, 1) << outcome.err;
   EXPECT_THAT(outcome.out,
               HasSubstr(fmt::format("not identical: train/loss of step {} is ", sound.step - 1)));
-  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("cause:")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("cause:")));
 }
 
 TEST_F(Spike, that_cannot_be_replayed_is_reported) {
@@ -192,26 +185,26 @@ TEST_F(Spike, that_cannot_be_replayed_is_reported) {
             "difftape: run: was made in f32, but this program computes in f64; replay with "
             "difftape\n");
   const std::string text = contents(project / "text.txt");
-  test::put(project / "text.txt", text + "more");
+  put(project / "text.txt", text + "more");
   EXPECT_THAT(error({"run"}, 65), HasSubstr("was made with other data: "));
-  test::put(project / "text.txt", text);
+  put(project / "text.txt", text);
 
   const std::string checkpoint = "run/checkpoints/step-00000020.h5";
   std::string damaged = contents(project / checkpoint);
   damaged.resize(damaged.size() / 2);
-  test::put(project / checkpoint, damaged);
+  put(project / checkpoint, damaged);
   EXPECT_THAT(error({"run", "--step", "30"}, 65),
               HasSubstr("checkpoint run/checkpoints/step-00000020.h5 is truncated"));
   const std::string yaml = contents(project / "run/config.yaml");
-  test::put(project / "run/config.yaml", yaml + "optim.lr: 0.02\n");
+  put(project / "run/config.yaml", yaml + "optim.lr: 0.02\n");
   EXPECT_THAT(error({"run"}, 78), HasSubstr("optim.lr"));
   run::Config other = project.config;
   other.optim.lr = 0.02;
-  test::put(project / "run/config.yaml", to_yaml(other));
+  put(project / "run/config.yaml", to_yaml(other));
   EXPECT_THAT(error({"run", "--step", "70"}, 78),
               HasSubstr("has another configuration: optim.lr is 0.01, not 0.02"));
-  test::put(project / "run/config.yaml", yaml);
-  test::put(project / "run/metrics.jsonl", "");
+  put(project / "run/config.yaml", yaml);
+  put(project / "run/metrics.jsonl", "");
   EXPECT_EQ(error({"run"}, 65),
             "difftape: run/metrics.jsonl: no step is logged yet; train the run first\n");
 }
@@ -221,9 +214,7 @@ TEST_F(Spike, must_exist_for_a_replay) {
   project.config.optim.warmup_steps = 1;
   project.save();
   run_it();
-  const auto outcome = project.difftape({"replay", "run"});
-  EXPECT_EQ(outcome.exit, 64);
-  EXPECT_EQ(outcome.err,
+  EXPECT_EQ(test::error(64, project.difftape({"replay", "run"})),
             "difftape: run: has no spike by its rule olmo2; choose a step with --step, or give a "
             "crash dump in its folder diverged\n");
 }

@@ -1,18 +1,12 @@
 // Verifies runs: equal ones, and ones that differ in a step or tensor.
 #include "train/app/replay/verify.h"
 
-#include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/train_state.h"
 #include "train/system/number.h"
 
 namespace difftape::app {
 namespace {
-
-using test::contents;
-using test::TinyProject;
-using testing::AllOf;
-using testing::HasSubstr;
 
 const std::vector<Index> kThreads{1, 2, 3, 4, 16};
 
@@ -27,7 +21,7 @@ struct TwoSteps : TinyProject {
   }
 };
 
-class VerifyEvery : public testing::TestWithParam<std::string> {};
+struct VerifyEvery : testing::TestWithParam<std::string> {};
 
 TEST_P(VerifyEvery, kind_and_precision_has_the_same_bits_with_1_2_3_4_and_16_threads) {
   for (const auto& [name, precision] : kNames<Precision>) {
@@ -60,22 +54,21 @@ INSTANTIATE_TEST_SUITE_P(Attention, VerifyEvery, testing::ValuesIn(attention_kin
                          [](const auto& kind) { return kind.param; });
 
 /// A run of twelve steps with a checkpoint after six of them.
-class Verify : public testing::Test {
- protected:
+struct Verify : testing::Test {
   Verify() {
     project.config.train.checkpoint_interval = 6;
     project.config.log.param_grad_norms_interval = 1;
     project.save();
   }
   void train() { ASSERT_EQ(project.train("run"), system::Exit::ok); }
-  std::filesystem::path run() const { return project / "run"; }
+  fs::path run() const { return project / "run"; }
 
   /// Replaces a string that occurs once in a file of the run.
   void forge(const std::string& file, const std::string& what, const std::string& with) {
     std::string text = contents(run() / file);
     const std::size_t at = text.find(what);
     ASSERT_NE(at, std::string::npos);
-    test::put(run() / file, text.replace(at, what.size(), with));
+    put(run() / file, text.replace(at, what.size(), with));
   }
 
   TinyProject project{"diff_v2"};
@@ -85,7 +78,7 @@ TEST_F(Verify, names_the_first_step_and_number_that_differs) {
   train();
   EXPECT_TRUE(verify_run(run(), {{1, 2}, 0}).equal());
   const auto difference = [&] { return verify_run(run()).passes.at(0).difference.value(); };
-  const auto lines = test::metrics_lines(run());
+  const auto lines = metrics_lines(run());
   const double norm = lines[9]["optim/grad_norm/lm_head.weight"];
   forge("metrics.jsonl", fmt::format("\"optim/grad_norm/lm_head.weight\":{}", norm),
         "\"optim/grad_norm/lm_head.weight\":2.5");
@@ -135,12 +128,12 @@ TEST_F(Verify, starts_at_a_checkpoint) {
       [&] {
         verify_run(run(), {{}, 12});
       },
-      testing::ThrowsMessage<UsageError>(HasSubstr(", from 0 to 11")));
+      ThrowsMessage<UsageError>(HasSubstr(", from 0 to 11")));
   EXPECT_THAT(
       [&] {
         verify_run(run(), {{0}, 0});
       },
-      testing::ThrowsMessage<UsageError>("--threads 0: must be from 1 to 1024"));
+      ThrowsMessage<UsageError>("--threads 0: must be from 1 to 1024"));
 }
 
 TEST_F(Verify, accepts_a_resumed_and_extended_run) {

@@ -1,25 +1,11 @@
 #include "train/run/checkpoint/checkpoint.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/error.h"
 #include "layers/language_model.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
 namespace {
-
-namespace fs = std::filesystem;
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
-using testing::ThrowsMessage;
 
 /// A small model after two optimizer steps.
 struct Training {

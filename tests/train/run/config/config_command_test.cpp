@@ -1,9 +1,5 @@
 #include "train/app/commands.h"
 
-#include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "tests/train/run/config/config_files.h"
 #include "train/run/config/sweep_settings.h"
 #include "train/run/config/writer.h"
@@ -44,7 +40,7 @@ TEST_F(ConfigCommand, set_takes_one_assignment_and_may_stand_anywhere) {
 
 TEST_F(ConfigCommand, origin_shows_the_source_of_each_value) {
   write("a.yaml", "optim.lr: 0.25\n");
-  EXPECT_THAT(run({"config", "show", "a.yaml", "--origin"}), testing::HasSubstr("# a.yaml:1\n"));
+  EXPECT_THAT(run({"config", "show", "a.yaml", "--origin"}), HasSubstr("# a.yaml:1\n"));
 }
 
 TEST_F(ConfigCommand, keys_prints_one_line_per_key_with_type_default_range_unit_and_sentence) {
@@ -52,7 +48,7 @@ TEST_F(ConfigCommand, keys_prints_one_line_per_key_with_type_default_range_unit_
   EXPECT_EQ(context.exit, system::Exit::ok);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'),
             static_cast<long>(fields().size() + sweep_fields().size()) + 1);
-  EXPECT_THAT(text, testing::StartsWith("KEY "));
+  EXPECT_THAT(text, StartsWith("KEY "));
   for (const char* line :
        {"model.num_layers +integer +4 +in .1, 1024. +layers +Number of transformer blocks.\n",
         "optim.betas +list of 2 numbers +.0.9, 0.95. +in .0, 1. +- +AdamW",
@@ -69,8 +65,8 @@ TEST_F(ConfigCommand, schema_prints_the_schema_of_the_registry) {
 
 TEST_F(ConfigCommand, keys_takes_a_prefix_and_suggests_the_nearest_one) {
   const std::string text = run({"config", "keys", "optim.w"});
-  EXPECT_THAT(text, testing::HasSubstr("optim.warmup_steps"));
-  EXPECT_THAT(text, testing::HasSubstr("optim.weight_decay"));
+  EXPECT_THAT(text, HasSubstr("optim.warmup_steps"));
+  EXPECT_THAT(text, HasSubstr("optim.weight_decay"));
   EXPECT_EQ(std::ranges::count(text, '\n'), 3);
   const auto refused = [&](const std::string& prefix) {
     return message(system::Exit::usage, [&] { run({"config", "keys", prefix}); });
@@ -93,7 +89,7 @@ TEST_F(ConfigCommand, keys_fit_the_width_in_the_variable_columns) {
       EXPECT_TRUE(line.size() <= width || line[0] != ' ' || !breaks) << line;
     }
     EXPECT_GT(count, 200);
-    EXPECT_THAT(text, testing::HasSubstr("\noptim.warmup_steps: 5%\n    integer or fraction"));
+    EXPECT_THAT(text, HasSubstr("\noptim.warmup_steps: 5%\n    integer or fraction"));
   }
 }
 
@@ -128,7 +124,7 @@ TEST_F(ConfigCommand, show_takes_an_arm_or_a_run_of_a_sweep) {
   write("a.yaml", "");
   EXPECT_EQ(refused({"a.yaml", "--arm", "v2"}), "--arm: a.yaml is not a sweep; remove --arm");
   write("one.yaml", "sweep: {seeds: [7, 8]}\n");
-  EXPECT_THAT(run({"config", "show", "one.yaml"}), testing::HasSubstr("seed: 7\n"));
+  EXPECT_THAT(run({"config", "show", "one.yaml"}), HasSubstr("seed: 7\n"));
 }
 
 TEST_F(ConfigCommand, errors_are_thrown_for_main_to_print) {

@@ -1,18 +1,9 @@
 #pragma once
 // Fixture that writes configuration files to a temporary folder and collects the errors of reading.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "core/error.h"
+#include "tests/support/test.h"
 #include "train/run/config/reader.h"
 #include "train/study/sweep/sweep_config.h"
 #include "train/system/exit.h"
@@ -20,23 +11,21 @@
 namespace difftape::run {
 
 /// Tests run in this folder, so that messages name files as a user types them.
-class ConfigFiles : public testing::Test {
- protected:
+struct ConfigFiles : testing::Test {
   ConfigFiles()
-      : outside_(std::filesystem::current_path()),
-        folder_(std::filesystem::temp_directory_path() /
-                ("difftape-config-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-    std::filesystem::current_path(folder_);
+      : outside_(fs::current_path()),
+        folder_(fs::temp_directory_path() / ("difftape-config-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
   }
   ~ConfigFiles() override {
-    std::filesystem::current_path(outside_);
-    std::filesystem::remove_all(folder_);
+    fs::current_path(outside_);
+    fs::remove_all(folder_);
   }
 
   void write(const std::string& path, const std::string& text) {
-    const auto parent = std::filesystem::path(path).parent_path();
-    if (!parent.empty()) std::filesystem::create_directories(parent);
+    const auto parent = fs::path(path).parent_path();
+    if (!parent.empty()) fs::create_directories(parent);
     std::ofstream(path) << text;
   }
 
@@ -72,7 +61,7 @@ class ConfigFiles : public testing::Test {
   }
 
  private:
-  std::filesystem::path outside_, folder_;
+  fs::path outside_, folder_;
 };
 
 }  // namespace difftape::run

@@ -1,9 +1,4 @@
 // The error messages for every kind of wrong key, value or file.
-
-#include <fmt/format.h>
-
-#include <array>
-
 #include "tests/train/run/config/config_files.h"
 
 namespace difftape::run {
@@ -117,9 +112,9 @@ TEST_F(ConfigMessages, numbers_out_of_range_name_the_range) {
 
 TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
   const std::string message = error("model.attention.kind: dif_v2\n");
-  EXPECT_THAT(message, testing::StartsWith(
-                           "a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
-  EXPECT_THAT(message, testing::EndsWith("; did you mean 'diff_v2'?"));
+  EXPECT_THAT(message,
+              StartsWith("a.yaml:1:23: error: model.attention.kind: 'dif_v2' is not one of "));
+  EXPECT_THAT(message, EndsWith("; did you mean 'diff_v2'?"));
   expect_of_values({
       {"data.type", "txt",
        "'txt' is not one of text, tokens, needles, mqar, backcopy; did you mean 'text'?"},
@@ -151,7 +146,7 @@ TEST_F(ConfigMessages, broken_yaml_is_reported_with_its_location) {
             "a.yaml:2:15: error: aliases (*name) are not supported; repeat the value, or share it "
             "through 'base:'");
   EXPECT_THAT(error("a: " + std::string(10000, '[')),
-              testing::EndsWith("error: invalid YAML: nested too deeply"));
+              EndsWith("error: invalid YAML: nested too deeply"));
 }
 
 TEST_F(ConfigMessages, a_bad_base_is_named_where_it_is_written) {

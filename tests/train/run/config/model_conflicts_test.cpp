@@ -1,8 +1,6 @@
 // Every combination of the attention fields either trains or is an error with a reason.
 #include "train/run/config/reader.h"
 
-#include <map>
-
 #include "tests/layers/attention_layer.h"
 #include "tests/layers/combinations.h"
 
@@ -17,7 +15,7 @@ ModelConfig model_of(const std::string& kind, const Combination& choice) {
   return model;
 }
 
-class EveryKind : public testing::TestWithParam<std::string> {};
+struct EveryKind : testing::TestWithParam<std::string> {};
 
 TEST_P(EveryKind, combines_with_every_field_or_gives_the_reason) {
   const Tensor x = test::random({1, 5, 6}, "x"), cotangent = test::random({1, 5, 6}, "cotangent");
@@ -76,8 +74,6 @@ std::vector<std::string> moe_messages(const MoeConfig& moe) {
 }
 
 TEST(MoeConflicts, name_a_valid_setting) {
-  using testing::ElementsAre;
-  using testing::IsEmpty;
   const MoeConfig sound{.num_experts = 8, .moe_intermediate_size = 20};
   EXPECT_THAT(moe_messages({}), IsEmpty());
   EXPECT_THAT(moe_messages(sound), IsEmpty());
@@ -94,14 +90,14 @@ TEST(MoeConflicts, name_a_valid_setting) {
               ElementsAre("model.moe.num_experts_per_tok: a token cannot choose 9 of 8 experts; "
                           "write at most 8"));
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1; }),
-              ElementsAre(testing::EndsWith("so the router would not learn; write "
-                                            "model.moe.norm_topk_prob: false")));
+              ElementsAre(EndsWith("so the router would not learn; write "
+                                   "model.moe.norm_topk_prob: false")));
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1, m.norm_topk_prob = false; }),
               IsEmpty());
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 8, m.router_aux_loss_coef = 1; }),
-              ElementsAre(testing::HasSubstr("there is no load to balance; write fewer experts")));
+              ElementsAre(HasSubstr("there is no load to balance; write fewer experts")));
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 8, m.router_bias_update_rate = 1; }),
-              ElementsAre(testing::HasSubstr("or leave out router_bias_update_rate")));
+              ElementsAre(HasSubstr("or leave out router_bias_update_rate")));
   EXPECT_THAT(moe_messages({.num_shared_experts = 1}),
               ElementsAre("model.moe.num_shared_experts: there are no experts; write "
                           "model.moe.num_experts: 8, or leave it out"));

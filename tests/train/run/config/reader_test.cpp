@@ -8,11 +8,8 @@ namespace difftape::run {
 namespace {
 
 using ConfigReader = ConfigFiles;
-using testing::HasSubstr;
 
-std::string here(const std::string& path) {
-  return (std::filesystem::current_path() / path).string();
-}
+std::string here(const std::string& path) { return (fs::current_path() / path).string(); }
 
 TEST_F(ConfigReader, an_empty_file_gives_the_defaults) {
   EXPECT_EQ(config("").model.d_model, Config().model.d_model);

@@ -2,9 +2,6 @@
 // independent JSON Schema validator in Node.js, evaluates it.
 #include <unistd.h>
 
-#include <cstdlib>
-#include <sstream>
-
 #include "tests/train/app/program.h"
 #include "tests/train/run/config/config_files.h"
 #include "train/run/config/writer.h"
@@ -12,7 +9,7 @@
 namespace difftape::run {
 namespace {
 
-const std::filesystem::path kSource = DIFFTAPE_TEST_SOURCE_DIR;
+const fs::path kSource = DIFFTAPE_TEST_SOURCE_DIR;
 
 class SchemaInAjv : public ConfigFiles {
  protected:
@@ -26,13 +23,11 @@ class SchemaInAjv : public ConfigFiles {
   /// Returns the verdict of the validator on each file, in order.
   std::vector<std::string> verdicts(const std::vector<std::string>& files) {
     write("schema.json", config_schema());
-    std::vector<std::string> arguments{kSource / "tests/train/run/config/check_schema.js",
-                                       "schema.json"};
-    arguments.insert(arguments.end(), files.begin(), files.end());
-    const std::string outcome =
-        test::output(test::run(arguments, {.directory = std::filesystem::current_path(),
-                                           .program = "/usr/bin/node",
-                                           .environment = {{"NODE_PATH", "/usr/share/nodejs"}}}));
+    const std::string outcome = test::output(test::run(
+        joined({kSource / "tests/train/run/config/check_schema.js", "schema.json"}, files),
+        {.directory = fs::current_path(),
+         .program = "/usr/bin/node",
+         .environment = {{"NODE_PATH", "/usr/share/nodejs"}}}));
     std::vector<std::string> lines;
     std::istringstream stream(outcome);
     for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -67,15 +62,14 @@ class SchemaInAjv : public ConfigFiles {
 
 TEST_F(SchemaInAjv, accepts_every_shipped_file_including_sweeps) {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(kSource / "configs")) {
+  for (const auto& entry : fs::recursive_directory_iterator(kSource / "configs")) {
     const bool claims =
         entry.path().parent_path().filename() == "claims" ||
         entry.path().filename().string().starts_with("claims");  // not configurations
     if (entry.path().extension() == ".yaml" && !claims) files.push_back(entry.path());
   }
   EXPECT_GE(files.size(), 28u);
-  for (const std::string& verdict : verdicts(files))
-    EXPECT_THAT(verdict, testing::EndsWith(".yaml: valid"));
+  for (const std::string& verdict : verdicts(files)) EXPECT_THAT(verdict, EndsWith(".yaml: valid"));
 }
 
 TEST_F(SchemaInAjv, accepts_what_the_reader_accepts) {
@@ -96,7 +90,7 @@ TEST_F(SchemaInAjv, accepts_what_the_reader_accepts) {
       "sweep.arms: {a: {model: {attention.kind: diff_v1}, optim.lr: 0.1}}\nsweep.baseline: a\n"};
   const std::vector<std::string> verdicts = verdicts_of_texts(right);
   for (size_t i = 0; i < right.size(); ++i) {
-    EXPECT_THAT(verdicts[i], testing::EndsWith(": valid")) << right[i];
+    EXPECT_THAT(verdicts[i], EndsWith(": valid")) << right[i];
     EXPECT_TRUE(is_read(right[i])) << right[i];
   }
 }
@@ -137,7 +131,7 @@ TEST_F(SchemaInAjv, rejects_unknown_keys_wrong_types_ranges_and_words_as_the_rea
   for (const auto& [text, error] : wrong) texts.push_back(text);
   const std::vector<std::string> verdicts = verdicts_of_texts(texts);
   for (size_t i = 0; i < wrong.size(); ++i) {
-    EXPECT_THAT(verdicts[i], testing::HasSubstr(wrong[i].second)) << wrong[i].first;
+    EXPECT_THAT(verdicts[i], HasSubstr(wrong[i].second)) << wrong[i].first;
     EXPECT_FALSE(is_read(wrong[i].first)) << wrong[i].first;
   }
 }

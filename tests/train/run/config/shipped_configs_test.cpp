@@ -1,25 +1,19 @@
 // Checks the files in configs/.
-
-#include <algorithm>
-
-#include "tests/support/scratch.h"
 #include "tests/train/run/config/config_files.h"
-#include "train/study/compare/claims/claims_file.h"
 
 namespace difftape::run {
 namespace {
 
-const std::filesystem::path kConfigs = std::filesystem::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
+const fs::path kConfigs = fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "configs";
 
-long count_lines(const std::filesystem::path& path) {
+long count_lines(const fs::path& path) {
   std::ifstream file(path);
   return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
 }
 
 /// Calls `f` with the configuration of every file, or of every run of a sweep; skips claims files.
 template <class F>
-void each_config(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                 F&& f) {
+void each_config(const fs::path& path, const std::vector<std::string>& overrides, F&& f) {
   std::ifstream file(path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   if (text.find("\nclaims:") != std::string::npos) return;
@@ -27,9 +21,9 @@ void each_config(const std::filesystem::path& path, const std::vector<std::strin
   for (const study::SweepRun& run : study::load_sweep(path, overrides).runs) f(run.config());
 }
 
-std::vector<std::filesystem::path> shipped_files() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(kConfigs))
+std::vector<fs::path> shipped_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kConfigs))
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
@@ -39,7 +33,7 @@ TEST(ShippedConfigs, every_file_loads_and_trains_for_20_steps) {
   ASSERT_GE(shipped_files().size(), 6u);
   for (const auto& path : shipped_files()) {
     EXPECT_NO_THROW(each_config(path, {}, [](const Config&) {})) << path;
-    const bool varies_steps = test::contents(path).find("train.steps: [") != std::string::npos;
+    const bool varies_steps = contents(path).find("train.steps: [") != std::string::npos;
     if (varies_steps) continue;
     EXPECT_NO_THROW(each_config(path, {"train.steps=20"}, [](const Config& config) {
       EXPECT_EQ(config.train.steps, 20);

@@ -66,21 +66,19 @@ TEST_F(SweepAxes, each_arm_may_have_its_own_rate_by_size_times_factors) {
 }
 
 TEST_F(SweepAxes, own_rates_are_read_strictly) {
-  EXPECT_THAT(error_of("lr: {own: none.csv}"),
-              testing::HasSubstr("sweep.lr: cannot read none.csv"));
+  EXPECT_THAT(error_of("lr: {own: none.csv}"), HasSubstr("sweep.lr: cannot read none.csv"));
   EXPECT_THAT(error_of("lr: {times: [1, 4]}"),
-              testing::HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
+              HasSubstr("sweep.lr: expected {own: FILE, times: FACTORS}; name the file"));
   EXPECT_THAT(
       error_of("lr: {own: l.csv, tims: [1]}"),
-      testing::HasSubstr(
-          "sweep.lr: unknown key 'tims'; did you mean 'times'?; the keys are own and times"));
+      HasSubstr("sweep.lr: unknown key 'tims'; did you mean 'times'?; the keys are own and times"));
   const auto with = [&](const std::string& lines, const std::string& times = "[1]") {
     write("l.csv", "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n" + lines);
     return error_of("lr: {own: l.csv, times: " + times + "}");
   };
-  EXPECT_THAT(with("a,128\n"), testing::HasSubstr("sweep.lr: l.csv:2: has 2 fields"));
-  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[0]"), testing::HasSubstr("optim.lr"));
-  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[2, 2]"), testing::HasSubstr("is given twice"));
+  EXPECT_THAT(with("a,128\n"), HasSubstr("sweep.lr: l.csv:2: has 2 fields"));
+  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[0]"), HasSubstr("optim.lr"));
+  EXPECT_THAT(with("a,128,1,0.1,,,1,1,\n", "[2, 2]"), HasSubstr("is given twice"));
 }
 
 TEST_F(SweepAxes, a_rate_below_min_lr_is_an_error_at_the_rate) {
@@ -133,7 +131,7 @@ TEST_F(SweepAxes, values_that_are_paths_cannot_leave_the_folder) {
       sweep("sweep: {arms: {a: }, grid: {data.path: [../x y.txt, b/c.txt]}}\n");
   EXPECT_EQ(names(s), (std::vector<std::string>{"a-path.._x_y.txt", "a-pathb_c.txt"}));
   EXPECT_EQ(s.runs[1].config().data.path,
-            std::vector<std::string>{(std::filesystem::current_path() / "b/c.txt").string()});
+            std::vector<std::string>{(fs::current_path() / "b/c.txt").string()});
 }
 
 TEST_F(SweepAxes, sweep_only_selects_arms_and_the_command_line_overrides_it) {
@@ -225,14 +223,13 @@ TEST_F(SweepAxes, run_names_are_unique_and_their_number_is_limited) {
   EXPECT_EQ(sweep_error("sweep: {grid: {data.path: [a/b, a_b]}, arms: {a: }}\n"),
             "s.yaml:1:47: error: sweep.arms: two runs would be called 'a-patha_b'; rename this "
             "arm");
-  EXPECT_THAT(
-      sweep_error("sweep: {arms: {" + std::string(201, 'a') + ": }}\n"),
-      testing::HasSubstr("the name of a run would have 201 bytes, but must have at most 200"));
+  EXPECT_THAT(sweep_error("sweep: {arms: {" + std::string(201, 'a') + ": }}\n"),
+              HasSubstr("the name of a run would have 201 bytes, but must have at most 200"));
   std::string seeds = "0";
   for (int seed = 1; seed < 200; ++seed) seeds += "," + std::to_string(seed);
   EXPECT_THAT(sweep_error("sweep: {seeds: [" + seeds + "], arms: {a: }, grid: {optim.eps: [" +
                           "1,2,3,4,5,6,7,8], model.d_ff: [1,2,3,4,5,6,7,8]}}\n"),
-              testing::HasSubstr("s.yaml:1:1: error: sweep: the number of runs exceeds 10000"));
+              HasSubstr("s.yaml:1:1: error: sweep: the number of runs exceeds 10000"));
 }
 
 }  // namespace

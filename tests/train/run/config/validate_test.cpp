@@ -7,7 +7,6 @@ namespace difftape::run {
 namespace {
 
 using ConfigRules = ConfigFiles;
-using testing::HasSubstr;
 using CommonPitfalls = ConfigFiles;
 
 TEST_F(ConfigRules, num_heads_divides_d_model_unless_head_dim_is_given) {
@@ -54,8 +53,8 @@ TEST_F(ConfigRules, diff_v1_needs_heads_in_pairs) {
 TEST_F(ConfigRules, the_run_name_is_one_path_component) {
   for (const std::string name : {"a/b", "..", ".", "", "a\\tb"}) {
     EXPECT_THAT(error("run.name: \"" + name + "\"\n"),
-                testing::MatchesRegex("a.yaml:1:1: error: run.name: '.*' is not a valid folder "
-                                      "name; need one word without '/'; set the path with run.out"))
+                MatchesRegex("a.yaml:1:1: error: run.name: '.*' is not a valid folder "
+                             "name; need one word without '/'; set the path with run.out"))
         << name;
   }
   EXPECT_EQ(config("run.name: ..a b\n").run.name, "..a b");
@@ -81,8 +80,8 @@ TEST_F(ConfigRules, keep_interval_needs_keep_last) {
 
 TEST_F(ConfigRules, samples_need_a_model_that_reads_text) {
   EXPECT_THAT(error("log.sample_interval: 5\ndata.type: mqar\nmodel.vocab_size: 256\n"),
-              testing::HasSubstr("data.type: samples are text, but tokens of data.type mqar have "
-                                 "none; set log.sample_interval to 0"));
+              HasSubstr("data.type: samples are text, but tokens of data.type mqar have "
+                        "none; set log.sample_interval to 0"));
   EXPECT_EQ(error("log: {sample_interval: 5, sample_prompt: \"\"}\n"),
             "a.yaml:1:27: error: log.sample_prompt: is empty; need at least one byte");
   EXPECT_EQ(config("log.sample_interval: 5\n").log.sample_prompt, "\n");
@@ -153,10 +152,10 @@ TEST_F(ConfigRules, selected_blocks_must_exist_and_fit) {
 }
 
 TEST_F(ConfigRules, a_window_beyond_the_sequence_is_a_warning) {
-  EXPECT_THAT(warnings_of(config("model.attention.sliding_window: 256\n")), testing::IsEmpty());
+  EXPECT_THAT(warnings_of(config("model.attention.sliding_window: 256\n")), IsEmpty());
   EXPECT_THAT(
       warnings_of(config("model.attention.sliding_window: 4096\n")),
-      testing::ElementsAre(
+      ElementsAre(
           "model.attention.sliding_window is 4096, longer than data.seq_len 256, so training "
           "hides no token; write a shorter window, or 0"));
 }

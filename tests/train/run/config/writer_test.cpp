@@ -1,7 +1,6 @@
 #include "train/run/config/writer.h"
 
 #include <concepts>
-#include <nlohmann/json.hpp>
 
 #include "layers/attention/attention.h"
 #include "tests/train/run/config/config_files.h"
@@ -11,7 +10,6 @@ namespace difftape::run {
 namespace {
 
 using ConfigWriter = ConfigFiles;
-using testing::HasSubstr;
 
 /// Returns a valid configuration in which every key differs from its default, except keys that
 /// exclude others.
@@ -157,7 +155,7 @@ TEST(ConfigFields, keys_are_unique_documented_and_their_defaults_are_allowed) {
   std::set<std::string> keys;
   const auto check = [&](const KeyInfo& key) {
     EXPECT_TRUE(keys.insert(key.key).second) << key.key;
-    EXPECT_THAT(key.help, testing::EndsWith(".")) << key.key;
+    EXPECT_THAT(key.help, EndsWith(".")) << key.key;
   };
   for (const Field& field : fields()) check(field);
   for (const SweepField& field : sweep_fields()) check(field);

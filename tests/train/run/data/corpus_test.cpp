@@ -2,13 +2,7 @@
 // files.
 #include "train/run/data/prepare/corpus.h"
 
-#include <gmock/gmock.h>
-
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
 #include "core/random.h"
-#include "tests/support/scratch.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/data/dataset.h"
 #include "train/run/data/prepare/prepare.h"
@@ -17,13 +11,6 @@
 
 namespace difftape::run {
 namespace {
-
-namespace fs = std::filesystem;
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 std::string words(std::uint64_t seed, std::size_t size) {
   const RandomStream stream(seed, "words");
@@ -232,12 +219,12 @@ TEST_F(CorpusFiles, that_cannot_be_divided_are_rejected) {
 
 TEST(Documents, begin_after_the_end_token_of_the_previous_one) {
   const Batch batch{2, 5, {7, 9, 7, 7, 9, 9, 9, 7, 9, 7, 7, 7}};
-  EXPECT_THAT(*batch.document_offsets(9), testing::ElementsAre(0, 0, 2, 2, 2, 0, 1, 1, 3, 3));
+  EXPECT_THAT(*batch.document_offsets(9), ElementsAre(0, 0, 2, 2, 2, 0, 1, 1, 3, 3));
   EXPECT_EQ(batch.document_offsets(-1), nullptr);
 }
 
 TEST(Documents, change_the_loss_of_a_run_exactly_if_their_end_token_occurs) {
-  test::TinyProject project;
+  TinyProject project;
   const auto loss_with = [&](Index eos_token_id) {
     project.config.data.eos_token_id = eos_token_id;
     TrainState state(project.config);

@@ -1,13 +1,7 @@
+#include "tests/support/test.h"
 #include "train/run/data/windows.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-#include <stdexcept>
 
 namespace difftape::run {
 namespace {

@@ -1,18 +1,12 @@
 #include "train/run/data/near_duplicates.h"
 
-#include <gmock/gmock.h>
-
-#include <set>
-
 #include "core/digest.h"
 #include "core/random.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/run/data/sources.h"
 
 namespace difftape::run {
 namespace {
-
-using testing::ElementsAre;
 
 /// Returns random letters, in which no string of 50 repeats.
 std::string letters(std::uint64_t seed, std::size_t size) {

@@ -1,12 +1,7 @@
 // Tests the conversion of text to token files, and the round trip through the training data.
 #include "train/run/data/prepare/prepare.h"
+#include "tests/support/test.h"
 
-#include <gmock/gmock.h>
-
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "tests/support/sentencepiece.h"
 #include "train/run/data/dataset.h"
 #include "train/run/data/sources.h"
@@ -14,14 +9,6 @@
 
 namespace difftape::run {
 namespace {
-
-namespace fs = std::filesystem;
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 struct Prepare : testing::Test {
   ScratchDir dir;

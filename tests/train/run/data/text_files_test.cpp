@@ -1,24 +1,11 @@
 // Tests text of several files, which train, validate or are dropped as a whole.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
 #include "core/random.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/run/data/dataset.h"
 #include "train/run/data/sources.h"
 
 namespace difftape::run {
 namespace {
-
-namespace fs = std::filesystem;
-using test::put;
-using test::ScratchDir;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 /// Returns random letters, different for each file.
 std::string file_text(std::uint64_t number, std::size_t size) {
@@ -29,7 +16,7 @@ std::string file_text(std::uint64_t number, std::size_t size) {
 }
 
 struct TextFiles : testing::Test {
-  test::ScratchDir dir;
+  ScratchDir dir;
 
   TextFiles() { fs::create_directory(dir / "text"); }
   void put_files(std::uint64_t count, std::size_t size = 400) {

@@ -1,24 +1,10 @@
+#include "tests/support/test.h"
 #include "train/run/data/sources.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <set>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "train/system/stored_bytes.h"
 
 namespace difftape::run {
 namespace {
-
-namespace fs = std::filesystem;
-using test::put;
-using test::ScratchDir;
-using testing::ElementsAre;
-using testing::ThrowsMessage;
 
 /// Returns numbers in base 200, two bytes each, low byte first; any 3 bytes determine their
 /// position.
@@ -64,7 +50,7 @@ TEST_F(TextData, bigram_entropy_is_the_entropy_of_a_token_given_the_previous_one
 TEST_F(TextData, bigram_entropy_is_computed_on_training_data) {
   put(dir / "text", counting_text(10000));
   const auto data = make(config());
-  std::string all = test::contents(dir / "text");
+  std::string all = contents(dir / "text");
   const double before = data->bigram_entropy().value();
   std::set<size_t> held_out;  // first bytes of validation windows
   for (Index i = 0; i < data->val_batches(); ++i)
@@ -194,7 +180,7 @@ TEST_F(TextData, a_text_that_is_too_short_is_reported_with_both_lengths) {
                   " has 33 bytes, but data.seq_len 16 needs at least 34: one training and one "
                   "validation sequence of seq_len + 1; give more data\nin data.path"));
   put(dir / "text", "");
-  EXPECT_THAT([&] { make(config()); }, ThrowsMessage<DataError>(testing::HasSubstr("has 0 bytes")));
+  EXPECT_THAT([&] { make(config()); }, ThrowsMessage<DataError>(HasSubstr("has 0 bytes")));
 }
 
 TEST_F(TextData, binary_files_are_rejected_with_the_key_to_set) {

@@ -1,23 +1,14 @@
+#include "tests/support/test.h"
 #include "train/run/data/sources.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <hdf5.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "train/run/config/reader.h"
 #include "train/run/records/h5.h"
 #include "train/system/stored_bytes.h"
 
 namespace difftape::run {
 namespace {
-
-using test::put;
-using test::ScratchDir;
-using testing::ThrowsMessage;
 
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {
@@ -84,8 +75,8 @@ TEST_F(TokenData, all_formats_give_the_same_batches) {
 }
 
 /// Writes /tokens with an HDF5 type, compressed in chunks if `chunk` is positive.
-void put_other_h5(const std::filesystem::path& path, const std::vector<std::int32_t>& values,
-                  hid_t type, hsize_t chunk) {
+void put_other_h5(const fs::path& path, const std::vector<std::int32_t>& values, hid_t type,
+                  hsize_t chunk) {
   const hsize_t size = values.size();
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hid_t space = H5Screate_simple(1, &size, nullptr), how = H5Pcreate(H5P_DATASET_CREATE);
@@ -114,7 +105,7 @@ TEST_F(TokenData, hdf5_of_any_integer_type_and_layout_gives_the_same_batches) {
   for (const hsize_t chunk : {0, 64}) {
     put_other_h5(dir / "wrong.h5", wrong, H5T_STD_I64LE, chunk);
     EXPECT_THAT([&] { make("wrong.h5"); },
-                ThrowsMessage<DataError>(testing::HasSubstr("wrong.h5: token 3 is ")));
+                ThrowsMessage<DataError>(HasSubstr("wrong.h5: token 3 is ")));
   }
 }
 
@@ -122,13 +113,12 @@ TEST_F(TokenData, of_a_large_hdf5_file_is_read_in_place) {
   std::vector<std::int32_t> many(6'000'000);
   for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int32_t>(i * 7 % 1000);
   put_h5("large.h5", {6'000'000}, many);
-  ASSERT_GT(std::filesystem::file_size(dir / "large.h5"), system::StoredBytes::kInMemory);
+  ASSERT_GT(fs::file_size(dir / "large.h5"), system::StoredBytes::kInMemory);
   const auto data = make("large.h5");
   const auto batch = data->train_batch(3, 0).tokens;
   for (size_t i = 1; i < 17; ++i) EXPECT_EQ(batch[i], (batch[i - 1] + 7) % 1000);
-  std::filesystem::resize_file(dir / "large.h5", 24'000'000);
-  EXPECT_THAT([&] { data->train_batch(3, 0); },
-              ThrowsMessage<DataError>(testing::HasSubstr("large.h5")));
+  fs::resize_file(dir / "large.h5", 24'000'000);
+  EXPECT_THAT([&] { data->train_batch(3, 0); }, ThrowsMessage<DataError>(HasSubstr("large.h5")));
 }
 
 TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
@@ -174,7 +164,7 @@ TEST_F(TokenData, damaged_and_foreign_files_are_reported_with_the_expected_forma
 
 TEST_F(TokenData, a_truncated_h5_file_is_a_data_error) {
   put_h5("t.h5", {500}, tokens<std::int32_t>(500));
-  const std::string whole = test::contents(dir / "t.h5");
+  const std::string whole = contents(dir / "t.h5");
   for (const size_t size : {whole.size() - 100, whole.size() / 2, size_t{100}}) {
     put(dir / "cut.h5", whole.substr(0, size));
     EXPECT_THROW(make("cut.h5"), DataError) << size;
@@ -191,25 +181,25 @@ TEST_F(TokenData, a_token_beyond_the_vocabulary_is_named_with_its_position) {
   auto wide = tokens<std::uint32_t>(500);
   wide[3] = 0xfffffff0;
   put(dir / "v7.bin", llmc_header(20240801, 7, 500) + bytes_of(wide));
-  EXPECT_THAT([&] { make("v7.bin"); },
-              ThrowsMessage<DataError>(
-                  testing::HasSubstr("token 3 is negative or above 2147483647 (format llm.c")));
+  EXPECT_THAT(
+      [&] { make("v7.bin"); },
+      ThrowsMessage<DataError>(HasSubstr("token 3 is negative or above 2147483647 (format llm.c")));
 }
 
 TEST_F(TokenData, numbers_with_fractions_are_not_tokens) {
   h5::File file = h5::File::create(dir / "float.h5");
   file.write<float>("tokens", {200}, std::vector<float>(200, 1.7F));
   file.save();
-  EXPECT_THAT([&] { make("float.h5"); },
-              ThrowsMessage<DataError>(
-                  testing::HasSubstr("tokens holds floating-point numbers, but must hold")));
+  EXPECT_THAT(
+      [&] { make("float.h5"); },
+      ThrowsMessage<DataError>(HasSubstr("tokens holds floating-point numbers, but must hold")));
 }
 
 TEST_F(TokenData, a_text_file_is_not_a_token_file) {
   put(dir / "even.bin", std::string(50, 'a') + "\n" + std::string(1001, 'b'));
   EXPECT_THAT(
       [&] { make("even.bin"); },
-      ThrowsMessage<DataError>(testing::HasSubstr(
+      ThrowsMessage<DataError>(HasSubstr(
           (dir / "even.bin").string() +
           ": is a text file, but must be a token file; convert it with `difftape data prepare`")));
 }

@@ -1,16 +1,8 @@
 #include "train/run/data/windows.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <map>
-#include <numeric>
-#include <stdexcept>
-
-#include "core/error.h"
+#include "tests/support/test.h"
 
 namespace difftape::run {
 namespace {
@@ -98,7 +90,7 @@ TEST(HeldOut, cuts_the_row_of_held_out_tokens_into_equal_ranges_in_order) {
 
 TEST(HeldOut, unites_the_ranges_of_domains_of_any_size) {
   const HeldOut parts({{0, 6400 + 640}}, {{"large", {0, 6400}}, {"small", {6400, 7040}}});
-  EXPECT_THAT(parts.domains(), testing::ElementsAre("large", "small"));
+  EXPECT_THAT(parts.domains(), ElementsAre("large", "small"));
   std::map<Index, Index> large, small;
   for (Index token = 0; token < 7040; ++token) {
     const RowOrigin origin = parts.origin(token);
@@ -174,15 +166,15 @@ TEST(WholeRow, ends_with_the_shorter_sequence) {
   const auto data = whole(2 * 8 + 4, 8, 4);
   ASSERT_EQ(data->val_batches(), 2);
   EXPECT_EQ(data->val_batch(0).batch, 2);
-  EXPECT_THAT(data->val_batch(1).tokens, testing::ElementsAre(16, 17, 18, 19));
+  EXPECT_THAT(data->val_batch(1).tokens, ElementsAre(16, 17, 18, 19));
   EXPECT_EQ(whole(2 * 8 + 1, 8, 4)->val_batches(), 1) << "nothing is left";
   EXPECT_EQ(data->info()["tokens"], 20);
 }
 
 TEST(WholeRow, needs_at_least_two_tokens) {
-  EXPECT_THAT([] { whole(1, 8, 4); },
-              testing::ThrowsMessage<DataError>(
-                  "the row has 1 tokens, but must have at least two; give more data"));
+  EXPECT_THAT(
+      [] { whole(1, 8, 4); },
+      ThrowsMessage<DataError>("the row has 1 tokens, but must have at least two; give more data"));
 }
 }  // namespace
 }  // namespace difftape::run

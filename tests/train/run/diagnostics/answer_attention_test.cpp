@@ -1,11 +1,5 @@
 #include "train/run/diagnostics/attention_measures.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "tests/support/threads.h"
 #include "tests/train/run/diagnostics/view.h"
 #include "train/run/data/tasks/task.h"

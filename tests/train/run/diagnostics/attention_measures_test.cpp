@@ -1,12 +1,6 @@
 // Tests properties of the measures of any layer, and layers with known maps.
 #include "train/run/diagnostics/attention_measures.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "tests/support/threads.h"
 #include "tests/train/run/diagnostics/view.h"
 #include "tests/train/run/loop/tiny.h"
@@ -312,14 +306,14 @@ TEST(V2Article, a_difference_of_maps_rounds_no_better_at_the_same_logits) {
 
 // V2 article: a transformer with twice the heads could learn W_O(2i) = -W_O(2i+1), but does not.
 TEST(V2Article, twice_the_heads_do_not_learn_opposite_output_projections) {
-  test::TinyProject project("softmax_2h");
+  TinyProject project("softmax_2h");
   project.config.model.num_heads = 2;
   project.config.model.num_kv_heads = 1;
   project.config.train.steps = 300;
   project.config.train.eval_interval = 0;
   project.save();
   ASSERT_EQ(project.train("out"), system::Exit::ok);
-  const auto lines = test::metrics_lines(project / "out");
+  const auto lines = metrics_lines(project / "out");
   const auto loss = [](const auto& line) { return line.at("train/loss").template get<double>(); };
   EXPECT_LT(loss(lines.back()), loss(lines.front()) - 0.5) << "the model has learned";
   for (const char* layer : {"attn/output_cosine/0", "attn/output_cosine/1"})

@@ -1,19 +1,11 @@
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/run/diagnostics/map_scan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace difftape::run {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsNan;
 
 std::vector<double> top_of(std::vector<real> values) { return list_of(top_values(values)); }

@@ -4,6 +4,7 @@
 #include "core/attention/attention.h"
 #include "core/random.h"
 #include "layers/observer.h"
+#include "tests/support/test.h"
 
 namespace difftape::test {
 

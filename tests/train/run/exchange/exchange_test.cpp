@@ -1,11 +1,7 @@
 // Tests that exported models come back bit for bit, and that models saved by transformers have its
 // logits.
-#include <gmock/gmock.h>
 
-#include <cmath>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/run/config/writer.h"
 #include "train/run/exchange/export.h"
 #include "train/run/exchange/hf_config.h"
@@ -15,10 +11,6 @@
 
 namespace difftape::run {
 namespace {
-
-namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// Returns a model whose weights differ from initial ones; norms are not 1.
 NamedModel some_model(const AttentionConfig& attention, bool tied = false,
@@ -67,7 +59,7 @@ std::vector<AttentionConfig> exportable() {
 }
 
 TEST(Exchange, every_kind_comes_back_from_safetensors_bit_for_bit) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   for (const std::string& kind : attention_kinds()) {
     const NamedModel model = some_model({.kind = kind});
     export_safetensors(model, dir / "m.safetensors");
@@ -78,7 +70,7 @@ TEST(Exchange, every_kind_comes_back_from_safetensors_bit_for_bit) {
 TEST(Exchange, every_kind_in_transformers_comes_back_bit_for_bit) {
   for (const AttentionConfig& attention : exportable()) {
     for (const bool tied : {false, true}) {
-      const test::ScratchDir dir;
+      const ScratchDir dir;
       const NamedModel model = some_model(attention, tied);
       export_hf(model, dir / "hf");
       expect_same(import_model(dir / "hf"), model);
@@ -88,7 +80,7 @@ TEST(Exchange, every_kind_in_transformers_comes_back_bit_for_bit) {
 }
 
 TEST(Exchange, experts_come_back_bit_for_bit_with_the_names_of_mixtral) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   const NamedModel model = some_model(
       {}, false, {.num_experts = 4, .num_experts_per_tok = 3, .moe_intermediate_size = 8});
   export_hf(model, dir / "hf");
@@ -106,12 +98,12 @@ TEST(Exchange, experts_come_back_bit_for_bit_with_the_names_of_mixtral) {
 }
 
 TEST(Exchange, equal_models_give_equal_bytes) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   export_hf(some_model({.kind = "diff_v1"}), dir / "a");
   export_hf(some_model({.kind = "diff_v1"}), dir / "b");
   int files = 0;
   for (const auto& entry : fs::directory_iterator(dir / "a")) {
-    EXPECT_EQ(test::contents(entry.path()), test::contents(dir / "b" / entry.path().filename()));
+    EXPECT_EQ(contents(entry.path()), contents(dir / "b" / entry.path().filename()));
     ++files;
   }
   EXPECT_EQ(files, 3) << "config.json, model.safetensors, difftape.safetensors";
@@ -127,7 +119,7 @@ TEST(HfLayout, rows_of_even_features_and_heads_come_first) {
   EXPECT_THAT(hf_rows(q, model), ElementsAre(0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15));
   model.num_kv_heads = 4;
   EXPECT_THAT(hf_rows(v, model), ElementsAre(0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15));
-  EXPECT_THAT(hf_rows("model.layers.0.self_attn.o_proj.weight", model), testing::IsEmpty());
+  EXPECT_THAT(hf_rows("model.layers.0.self_attn.o_proj.weight", model), IsEmpty());
 }
 
 TEST(HfLayout, o_proj_of_v1_is_multiplied_by_the_weights_of_its_norm) {
@@ -161,27 +153,21 @@ TEST(Exchange, models_saved_by_transformers_have_the_same_logits) {
 }
 
 /// Imports an exported directory after a change.
-class ChangedExport : public testing::Test {
- protected:
+struct ChangedExport : testing::Test {
   ChangedExport() { export_hf(some_model({.kind = "diff_v1"}), dir / "hf"); }
 
   template <class Failure = DataError>
   std::string refusal() {
-    try {
-      import_model(dir / "hf");
-      return "";
-    } catch (const Failure& error) {
-      return error.what();
-    }
+    return message_of<Failure>([&] { import_model(dir / "hf"); });
   }
 
-  test::ScratchDir dir;
+  ScratchDir dir;
 };
 
 TEST_F(ChangedExport, mismatched_weight_files_are_rejected) {
-  std::string bytes = test::contents(dir / "hf/difftape.safetensors");
+  std::string bytes = contents(dir / "hf/difftape.safetensors");
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
-  test::put(dir / "hf/difftape.safetensors", bytes);
+  put(dir / "hf/difftape.safetensors", bytes);
   EXPECT_THAT(refusal(), HasSubstr("differs from model.safetensors"));
   fs::remove(dir / "hf/difftape.safetensors");
   EXPECT_THAT(refusal<MissingInput>(),
@@ -191,16 +177,16 @@ TEST_F(ChangedExport, mismatched_weight_files_are_rejected) {
 TEST_F(ChangedExport, a_sharded_or_missing_file_is_named) {
   fs::rename(dir / "hf/model.safetensors", dir / "hf/model-00001-of-00002.safetensors");
   EXPECT_THAT(refusal<MissingInput>(), HasSubstr("model.safetensors: No such file"));
-  test::put(dir / "hf/model.safetensors.index.json", "{}");
+  put(dir / "hf/model.safetensors.index.json", "{}");
   EXPECT_THAT(refusal(), HasSubstr("the weights are in several files"));
 }
 
 TEST_F(ChangedExport, damaged_metadata_is_rejected) {
-  const std::string bytes = test::contents(dir / "hf/model.safetensors");
+  const std::string bytes = contents(dir / "hf/model.safetensors");
   const auto with = [&](const std::string& old, const std::string& now) {
     std::string changed = bytes;
     changed.replace(changed.find(old), old.size(), now);
-    test::put(dir / "hf/model.safetensors", changed);
+    put(dir / "hf/model.safetensors", changed);
     return refusal();
   };
   EXPECT_THAT(with(R"("difftape_step":"123")", R"("difftape_step":"12x")"),
@@ -215,24 +201,22 @@ TEST_F(ChangedExport, damaged_metadata_is_rejected) {
 }
 
 TEST(Export, gives_every_reason_at_once) {
-  const test::ScratchDir dir;
-  try {
+  const ScratchDir dir;
+  const std::string error = message_of<UsageError>([&] {
     export_hf(some_model({.kind = "sink", .gate = Gate::head, .qk_norm = true}), dir / "hf");
-    FAIL() << "no Llama has these";
-  } catch (const UsageError& error) {
-    for (const char* key : {"softmax_denominator", "gate", "qk_norm"})
-      EXPECT_THAT(error.what(), HasSubstr(std::string("\n  model.attention.") + key + ": "));
-    EXPECT_THAT(error.what(), HasSubstr("--format safetensors exports any model"));
-  }
+  });
+  for (const char* key : {"softmax_denominator", "gate", "qk_norm"})
+    EXPECT_THAT(error, HasSubstr(std::string("\n  model.attention.") + key + ": "));
+  EXPECT_THAT(error, HasSubstr("--format safetensors exports any model"));
   EXPECT_TRUE(fs::is_empty(dir.path()));
 }
 
 TEST(Export, writes_the_classes_of_v2_next_to_its_weights) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   export_hf(some_model({.kind = "diff_v2"}), dir / "hf");
-  EXPECT_EQ(test::contents(dir / "hf/modeling_difftape.py"),
-            test::contents(fs::path(DIFFTAPE_TEST_SOURCE_DIR) /
-                           "train/run/exchange/modeling_difftape.py"));
+  EXPECT_EQ(
+      contents(dir / "hf/modeling_difftape.py"),
+      contents(fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "train/run/exchange/modeling_difftape.py"));
 }
 
 }  // namespace

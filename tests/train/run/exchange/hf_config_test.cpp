@@ -1,22 +1,12 @@
 // Tests which models transformers can compute, and which of its models difftape can.
 #include "train/run/exchange/hf_config.h"
 
-#include <gmock/gmock.h>
-
-#include <nlohmann/json.hpp>
-#include <utility>
-
-#include "core/error.h"
 #include "tests/layers/combinations.h"
-#include "tests/support/scratch.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::run {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 using Json = nlohmann::json;
 
 ModelConfig of_kind(const char* kind) {
@@ -34,19 +24,19 @@ std::string key_in_the_way(const ModelConfig& model) {
 
 TEST(WhyNotHf, plain_kinds_of_one_or_two_maps_can_be_computed) {
   for (const char* kind : {"softmax", "softmax_2h", "diff_v1", "diff_v2"})
-    EXPECT_THAT(why_not_hf(of_kind(kind)), testing::IsEmpty()) << kind;
+    EXPECT_THAT(why_not_hf(of_kind(kind)), IsEmpty()) << kind;
   ModelConfig trained = of_kind("diff_v2");
   trained.z_loss_weight = 1e-4;
   trained.attention.qk_clip_threshold = 100;
   trained.attention.pairing = Pairing::split_half;
   trained.attention.lambda = LambdaKind::raw;
-  EXPECT_THAT(why_not_hf(trained), testing::IsEmpty()) << "z-loss and QK-clip affect training only";
+  EXPECT_THAT(why_not_hf(trained), IsEmpty()) << "z-loss and QK-clip affect training only";
 }
 
 TEST(WhyNotHf, experts_are_supported_for_mixtral_only) {
   ModelConfig model = of_kind("softmax");
   model.moe = {.num_experts = 8, .moe_intermediate_size = 20, .router_aux_loss_coef = 0.02};
-  EXPECT_THAT(why_not_hf(model), testing::IsEmpty());
+  EXPECT_THAT(why_not_hf(model), IsEmpty());
   const auto of = [&](auto change) {
     ModelConfig changed = model;
     change(changed);
@@ -112,14 +102,14 @@ TEST(WhyNotHf, names_each_key_that_prevents_the_export) {
 }
 
 TEST(WhyNotHf, accepts_only_models_that_config_json_can_express) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   int let_through = 0;
   for (const std::string& kind : attention_kinds()) {
     for (const test::Combination& choice : test::all_combinations()) {
       ModelConfig model = of_kind(kind.c_str());
       model.attention = test::with(model.attention, choice);
       if (!model_conflicts(model).empty() || !why_not_hf(model).empty()) continue;
-      test::put(dir / "config.json", hf_config(model, -1).dump());
+      put(dir / "config.json", hf_config(model, -1).dump());
       const ModelConfig found = config_of_hf(dir / "config.json", {}).model;
       AttentionFields expected = fields_of(model.attention);
       EXPECT_EQ(found.num_heads, std::exchange(expected.query_multiple, 1) * model.num_heads);
@@ -149,24 +139,18 @@ TEST(HfConfig, contains_the_values_that_transformers_would_otherwise_assume) {
   EXPECT_EQ(Json(hf_config(of_kind("softmax_2h"), 3))["eos_token_id"], 3);
 }
 
-class HfConfigReader : public testing::Test {
- protected:
+struct HfConfigReader : testing::Test {
   Config read(const Json& json) {
-    test::put(dir / "config.json", json.dump());
+    put(dir / "config.json", json.dump());
     return config_of_hf(dir / "config.json", {});
   }
   std::string refusal(const Json& changes) {
     Json json = hf_config(of_kind("softmax"), -1);
     json.update(changes);
-    try {
-      read(json);
-      return "";
-    } catch (const DataError& error) {
-      return error.what();
-    }
+    return message_of<DataError>([&] { read(json); });
   }
 
-  test::ScratchDir dir;
+  ScratchDir dir;
 };
 
 TEST_F(HfConfigReader, gives_the_model_that_was_written) {
@@ -245,7 +229,7 @@ TEST_F(HfConfigReader, names_every_unsupported_setting) {
   EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}), HasSubstr("rope_scaling: must be an object"));
   EXPECT_THAT(refusal({{"tie_word_embeddings", "yes"}}),
               HasSubstr("tie_word_embeddings: must be true or false"));
-  test::put(dir / "config.json", "[]");
+  put(dir / "config.json", "[]");
   EXPECT_THROW(config_of_hf(dir / "config.json", {}), DataError);
 }
 

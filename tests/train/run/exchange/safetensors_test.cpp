@@ -1,20 +1,12 @@
 // Tests the format against bytes of the reference library, and all rejected files.
 #include "train/run/exchange/safetensors.h"
 
-#include <gmock/gmock.h>
-
-#include <cstring>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 
 namespace difftape::run::safetensors {
 namespace {
 
 using namespace std::string_literals;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// File that safetensors 0.8.0 for Python writes for a (1, 3), b (2), metadata {"format": "pt"}.
 const std::string kHeader =
@@ -30,20 +22,14 @@ std::string with_length(const std::string& header, const std::string& data) {
   return bytes + header + data;
 }
 
-class Safetensors : public testing::Test {
- protected:
+struct Safetensors : testing::Test {
   File read(const std::string& bytes) {
-    test::put(dir / "x.safetensors", bytes);
+    put(dir / "x.safetensors", bytes);
     return File::read(dir / "x.safetensors");
   }
   /// Returns the error for a file with these bytes; empty if it is accepted.
   std::string refusal(const std::string& bytes) {
-    try {
-      read(bytes);
-      return "";
-    } catch (const DataError& error) {
-      return error.what();
-    }
+    return message_of<DataError>([&] { read(bytes); });
   }
   /// Returns the error for a header with one tensor "a" and this many bytes of data.
   std::string of_tensor(const std::string& value, size_t bytes = 4) {
@@ -55,7 +41,7 @@ class Safetensors : public testing::Test {
                      bytes);
   }
 
-  test::ScratchDir dir;
+  ScratchDir dir;
 };
 
 TEST_F(Safetensors, writes_the_bytes_of_the_reference_library) {
@@ -130,8 +116,7 @@ TEST_F(Safetensors, a_header_must_be_an_object_with_distinct_names) {
 TEST_F(Safetensors, a_header_nested_too_deeply_is_rejected) {
   const std::string deep(2'000'000, '[');
   EXPECT_THAT(of_tensor(R"({"dtype":)" + deep), HasSubstr("nested more than 64 levels deep"));
-  EXPECT_THAT(of_tensor(R"({"dtype":"\")" + std::string(60, '[')),
-              testing::Not(HasSubstr("nested")))
+  EXPECT_THAT(of_tensor(R"({"dtype":"\")" + std::string(60, '[')), Not(HasSubstr("nested")))
       << "of what is in quotes nothing counts";
 }
 

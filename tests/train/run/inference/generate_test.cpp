@@ -1,13 +1,6 @@
 // Compares generation with sampling that reads all tokens again at every step, without a cache.
 #include "train/run/inference/generate.h"
 
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <limits>
-#include <map>
-
-#include "core/error.h"
 #include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/inference/model.h"
@@ -15,10 +8,7 @@
 namespace difftape::run {
 namespace {
 
-using testing::ElementsAre;
-
-class Generate : public testing::Test {
- protected:
+struct Generate : testing::Test {
   Generate() {
     project.config.model.max_seq_len = 64;
     EXPECT_EQ(project.train("run"), system::Exit::ok);
@@ -39,7 +29,7 @@ class Generate : public testing::Test {
     return written;
   }
 
-  test::TinyProject project{"diff_v2"};
+  TinyProject project{"diff_v2"};
   NamedModel named;
   GenerateRequest request{.prompt = {'t', 'h', 'e', ' '}, .max_tokens = 30};
 };

@@ -1,12 +1,6 @@
 // Tests the loss on held-out text by domain and by group of neighboring documents.
 #include "train/run/inference/validation.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/train_state.h"
 #include "train/system/json.h"
@@ -14,11 +8,6 @@
 namespace difftape::run {
 namespace {
 
-using test::Outcome;
-using test::put;
-using test::TinyProject;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
 
 /// Returns numbers in base 200, two bytes each, so that a sequence determines its position.
@@ -33,10 +22,9 @@ std::string counting_text(int from, int numbers) {
 
 /// A project with three validation domains: files of 3,000 and 700 bytes, and a folder with two
 /// files of 400 bytes in total.
-class OriginLossesOfARun : public testing::Test {
- protected:
+struct OriginLossesOfARun : testing::Test {
   OriginLossesOfARun() {
-    std::filesystem::create_directories(project / "val/folder.d");
+    fs::create_directories(project / "val/folder.d");
     for (const auto& [name, text] : texts) put(project / ("val/" + name), text);
     project.config.data.val_path = {project / "val/*"};
     project.config.train.eval_batches = 5;
@@ -100,7 +88,7 @@ TEST_F(OriginLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
 
 TEST_F(OriginLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto lines = test::metrics_lines(project / "run");
+  const auto lines = metrics_lines(project / "run");
   EXPECT_EQ(test::steps_with(project / "run", "val/loss/book"), (std::vector<Index>{5, 10, 12}));
   EXPECT_EQ(test::steps_with(project / "run", "val/group_loss"), (std::vector<Index>{12}));
   const auto& last = lines.back();
@@ -116,8 +104,8 @@ TEST_F(OriginLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
     groups.add(last["val/group_loss"][g], last["val/group_tokens"][g]);
   EXPECT_EQ(groups.tokens, 241 * 16);
   EXPECT_NEAR(groups.mean(), loss, 1e-6);
-  EXPECT_THAT(test::contents(project / "run/stdout.log"),
-              testing::HasSubstr(fmt::format(
+  EXPECT_THAT(contents(project / "run/stdout.log"),
+              HasSubstr(fmt::format(
                   "validation loss by domain: book {:.4f}, code {:.4f}, folder.d {:.4f}",
                   last["val/loss/book"].get<double>(), last["val/loss/code"].get<double>(),
                   last["val/loss/folder.d"].get<double>())));
@@ -158,7 +146,7 @@ TEST_F(OriginLossesOfARun, have_no_domains_for_one_file_or_a_split) {
   project.config.data.val_path = {};
   ASSERT_EQ(project.train("part"), system::Exit::ok);
   for (const std::string run : {"one", "part"}) {
-    const auto last = test::metrics_lines(project / run).back();
+    const auto last = metrics_lines(project / run).back();
     EXPECT_FALSE(last.contains("val/loss/book"));
     EXPECT_EQ(last["val/group_loss"].size(), 64u);
   }
@@ -167,7 +155,7 @@ TEST_F(OriginLossesOfARun, have_no_domains_for_one_file_or_a_split) {
 TEST_F(OriginLossesOfARun, are_NaN_for_groups_without_sequences) {
   project.config.data.val_path = {project / "val/folder.d/2"};  // 260 bytes, 15 sequences
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto last = test::metrics_lines(project / "run").back();
+  const auto last = metrics_lines(project / "run").back();
   Index there = 0;
   for (std::size_t g = 0; g < 64; ++g) {
     const bool empty = last["val/group_tokens"][g] == 0;
@@ -189,8 +177,8 @@ TEST_F(OriginLossesOfARun,
   ASSERT_EQ(TrainState(project.config).data->info()["epoch_sequences"], 37);
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
-  EXPECT_EQ(test::metrics_lines(project / "cut").back()["val/group_loss"],
-            test::metrics_lines(project / "whole").back()["val/group_loss"]);
+  EXPECT_EQ(metrics_lines(project / "cut").back()["val/group_loss"],
+            metrics_lines(project / "whole").back()["val/group_loss"]);
   EXPECT_EQ(test::last_checkpoint(project / "cut"), test::last_checkpoint(project / "whole"));
 }
 
@@ -212,7 +200,7 @@ TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   losses.add(0, two, std::vector<double>{4, 2, 0, 9});
   losses.share();
   EXPECT_THAT(losses.domains(),
-              testing::ElementsAre(testing::Pair("val/loss/a", 3), testing::Pair("val/loss/b", 4)));
+              ElementsAre(testing::Pair("val/loss/a", 3), testing::Pair("val/loss/b", 4)));
   const GroupLosses groups = losses.groups();
   EXPECT_EQ(groups.loss[5], 5);
   EXPECT_EQ(groups.tokens[5], 3);
@@ -238,12 +226,11 @@ TEST(PositionLosses, are_means_over_the_sequences_in_which_a_position_is_scored)
 }
 
 TEST(Eval, prints_the_loss_by_position_of_longer_sequences) {
-  const test::TinyProject project;
+  const TinyProject project;
   test::output(project.difftape({"train", "tiny.yaml", "--out", "run"}));
   const auto eval = [&](std::vector<std::string> more) {
-    std::vector<std::string> words{"eval", "run", "--positions", "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    const std::string outcome = test::output(project.difftape(words));
+    const std::string outcome =
+        test::output(project.difftape(joined({"eval", "run", "--positions", "--json"}, more)));
     return system::parse_json(outcome);
   };
   const auto plain = eval({}),

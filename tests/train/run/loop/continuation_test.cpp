@@ -1,9 +1,6 @@
 // Tests which configuration changes a resumed run accepts.
 #include "train/run/loop/continuation.h"
 
-#include <gmock/gmock.h>
-
-#include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/train_state.h"
@@ -12,15 +9,10 @@
 namespace difftape::run {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::TinyProject;
-using testing::HasSubstr;
-
 TEST(OtherRun, differs_in_a_key_that_changes_a_result) {
   const TinyProject project;
   fs::create_directory(project / "run");
-  test::put(project / "run/config.yaml", to_yaml(project.config));
+  put(project / "run/config.yaml", to_yaml(project.config));
   const auto why = [&](const std::function<void(Config&)>& change) {
     Config wanted = project.config;
     change(wanted);
@@ -42,7 +34,7 @@ TEST(OtherRun, differs_in_a_key_that_changes_a_result) {
             "optim.lr is 0.01 there, not 0.5; train.steps is 12 there, not 99");
   EXPECT_NE(why([](Config& c) { c.log.diagnostics_interval += 1; }), "");
   EXPECT_THAT(why_other_run(project / "nowhere", project.config),
-              testing::EndsWith("nowhere/config.yaml: No such file or directory"));
+              EndsWith("nowhere/config.yaml: No such file or directory"));
 }
 
 TEST(LongerRun, resumes_if_the_completed_steps_are_unaffected) {
@@ -69,7 +61,7 @@ TEST(LongerRun, resumes_if_the_completed_steps_are_unaffected) {
   made.optim.schedule = ScheduleKind::wsd;
   made.optim.decay_fraction = 0.2;
   EXPECT_EQ(why(80, longer), "") << "its decay has not begun";
-  EXPECT_THAT(why(90, longer), testing::HasSubstr("would have had another learning rate"));
+  EXPECT_THAT(why(90, longer), HasSubstr("would have had another learning rate"));
 }
 
 TEST(LongerRun, equals_a_run_of_this_length) {
@@ -88,13 +80,13 @@ TEST(LongerRun, equals_a_run_of_this_length) {
 TEST(SameRun, resumes_with_other_activation_checkpointing) {
   TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const std::string measured = test::measured(project / "run");
+  const std::string before = measured(project / "run");
   project.config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   EXPECT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_EQ(test::measured(project / "run"), measured);
+  EXPECT_EQ(measured(project / "run"), before);
   fs::remove_all(project / "run/checkpoints");
   EXPECT_EQ(project.train("run", true), system::Exit::ok) << "from step 0";
-  EXPECT_EQ(test::measured(project / "run"), measured);
+  EXPECT_EQ(measured(project / "run"), before);
 }
 
 TEST(SameRun, records_changes_of_keys_that_do_not_affect_results) {
@@ -110,15 +102,14 @@ TEST(SameRun, records_changes_of_keys_that_do_not_affect_results) {
   EXPECT_EQ(env["continued"].size(), 1U);
   ASSERT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U) << "nothing is new";
-  test::put(project / "run/config.yaml",
-            made);  // as if killed between the writes of env.json and config.yaml
+  put(project / "run/config.yaml",
+      made);  // as if killed between the writes of env.json and config.yaml
   ASSERT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_EQ(read_env(project / "run")["continued"].size(), 1U);
 }
 
 /// A finished run of 20 steps whose learning rate decays in the last ten.
-class Branch : public testing::Test {
- protected:
+struct Branch : testing::Test {
   Branch() {
     project.config.optim.schedule = ScheduleKind::wsd;
     project.config.optim.decay_fraction = 0.5;
@@ -129,7 +120,7 @@ class Branch : public testing::Test {
     EXPECT_EQ(project.train("run"), system::Exit::ok);
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(Branch, continues_a_run_that_cannot_be_extended_with_the_bits_of_a_longer_run) {
@@ -138,13 +129,13 @@ TEST_F(Branch, continues_a_run_that_cannot_be_extended_with_the_bits_of_a_longer
               HasSubstr("to continue from its checkpoint of step 8 in a new directory: "
                         "difftape train run --fork-from run/checkpoints/step-00000008.h5 "
                         "--set train.steps=40 --out DIR\n"));
-  const std::string before = test::measured(project / "run"), checkpoint = "step-00000008.h5";
+  const std::string before = measured(project / "run"), checkpoint = "step-00000008.h5";
   EXPECT_THAT(
       test::output(project.difftape({"train", "run", "--fork-from", "run/checkpoints/" + checkpoint,
                                      longer[0], longer[1], "--out", "more/longer"})),
       HasSubstr("resuming after step 8 of 40\nearlier steps come from run/checkpoints/" +
                 checkpoint));
-  EXPECT_EQ(test::measured(project / "run"), before);
+  EXPECT_EQ(measured(project / "run"), before);
   EXPECT_EQ(read_status(project / "run").step, 20);
 
   project.config.train.steps = 40;
@@ -158,9 +149,7 @@ TEST_F(Branch, continues_a_run_that_cannot_be_extended_with_the_bits_of_a_longer
 TEST_F(Branch, needs_a_free_directory_and_a_compatible_checkpoint) {
   const fs::path early = project / "run/checkpoints/step-00000008.h5";
   const auto branch = [&](std::vector<std::string> more) {
-    std::vector<std::string> command{"train", "run", "--set", "train.steps=40"};
-    command.insert(command.end(), more.begin(), more.end());
-    return project.difftape(command);
+    return project.difftape(joined({"train", "run", "--set", "train.steps=40"}, more));
   };
   EXPECT_THAT(test::error(64, branch({"--fork-from", early.string()})),
               HasSubstr("--fork-from writes to a new run directory; name it with --out"));
@@ -174,11 +163,10 @@ TEST_F(Branch, needs_a_free_directory_and_a_compatible_checkpoint) {
   EXPECT_EQ(read_status(project / "run-2").step, 40);
 }
 
-class InitFrom : public testing::Test {
- protected:
+struct InitFrom : testing::Test {
   InitFrom() { EXPECT_EQ(project.train("old"), system::Exit::ok); }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(InitFrom, starts_from_the_weights_of_the_other_run) {
@@ -199,7 +187,7 @@ TEST_F(InitFrom, starts_from_the_weights_of_the_other_run) {
 }
 
 TEST_F(InitFrom, trains_on_other_data_as_another_model_of_the_same_shape) {
-  test::put(project / "other.txt", std::string(4000, 'x') + test::tiny_text());
+  put(project / "other.txt", std::string(4000, 'x') + test::tiny_text());
   project.config.data.path = {(project / "other.txt").string()};
   project.config.train.init_from = (project / "old/checkpoints").string();
   project.config.model.attention.softmax_denominator = SoftmaxDenominator::softmax1;
@@ -223,10 +211,10 @@ TEST_F(InitFrom, keeps_train_init_from_when_resumed) {
 TEST_F(InitFrom, resumes_before_its_first_checkpoint_only_with_the_same_weights) {
   project.config.train.init_from = (project / "old").string();
   ASSERT_EQ(project.train("new"), system::Exit::ok);
-  const std::string measured = test::measured(project / "new");
+  const std::string before = measured(project / "new");
   fs::remove_all(project / "new/checkpoints");
   ASSERT_EQ(project.train("new", true), system::Exit::ok);
-  EXPECT_EQ(test::measured(project / "new"), measured);
+  EXPECT_EQ(measured(project / "new"), before);
   fs::remove_all(project / "new/checkpoints");
   fs::copy_file(project / "old/checkpoints/step-00000012.h5", project / "kept.h5");
   fs::remove_all(project / "old");
@@ -247,14 +235,13 @@ TEST_F(InitFrom, needs_the_old_run_only_until_its_first_checkpoint) {
 
 TEST_F(InitFrom, of_missing_or_mismatched_weights_creates_no_run) {
   const auto error = [&](const std::vector<std::string>& arguments, int exit) {
-    std::vector<std::string> all{"train", "tiny.yaml", "--out", "new"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    const std::string outcome = test::error(exit, project.difftape(all));
+    const std::string outcome = test::error(
+        exit, project.difftape(joined({"train", "tiny.yaml", "--out", "new"}, arguments)));
     EXPECT_FALSE(fs::exists(project / "new"));
     return outcome;
   };
   EXPECT_THAT(error({"--init-from", "gone"}, 66),
-              testing::AllOf(HasSubstr("no checkpoint found"), HasSubstr("in train.init_from")));
+              AllOf(HasSubstr("no checkpoint found"), HasSubstr("in train.init_from")));
   EXPECT_THAT(error({"--init-from", "old", "--set", "model.d_ff=32"}, 65),
               HasSubstr("does not fit the model: "));
   EXPECT_THAT(error({"--init-from", ""}, 64), HasSubstr("--init-from: expected a checkpoint"));

@@ -9,8 +9,6 @@
 namespace difftape::run {
 namespace {
 
-using testing::HasSubstr;
-
 class TogetherEnds : public test::Mpirun {
  protected:
   TogetherEnds() {
@@ -23,7 +21,7 @@ class TogetherEnds : public test::Mpirun {
   }
 
   /// Trains in two processes and sends one of them a signal after the first checkpoint.
-  test::Outcome signalled(int process, int signal) {
+  Outcome signalled(int process, int signal) {
     std::vector<std::string> arguments;
     for (const std::string number : {"0", "1"}) {
       if (!arguments.empty()) arguments.push_back(":");
@@ -31,15 +29,13 @@ class TogetherEnds : public test::Mpirun {
       const std::string line = fmt::format("echo $$ > pid{}; {}", number, train);
       arguments.insert(arguments.end(), {"-n", "1", "/bin/bash", "-c", line});
     }
-    test::Process mpirun(arguments, conditions());
-    const auto is_trained = [&] {
-      return std::filesystem::exists(project / "run/checkpoints/latest");
-    };
+    Process mpirun(arguments, conditions());
+    const auto is_trained = [&] { return fs::exists(project / "run/checkpoints/latest"); };
     if (!test::becomes_true(is_trained)) throw std::runtime_error("no run");
     using Clock = std::chrono::steady_clock;
     const Clock::time_point sent = Clock::now();
-    kill(std::stoi(test::contents(project / fmt::format("pid{}", process))), signal);
-    test::Outcome outcome = mpirun.wait();
+    kill(std::stoi(contents(project / fmt::format("pid{}", process))), signal);
+    Outcome outcome = mpirun.wait();
     EXPECT_LT(Clock::now() - sent, std::chrono::seconds(10)) << "the other process waited on";
     return outcome;
   }
@@ -55,19 +51,19 @@ class TogetherEnds : public test::Mpirun {
   }
 
   /// Expects this exit code, and `text` once for all processes.
-  static void expect_one_error(const test::Outcome& outcome, int exit, const std::string& text) {
+  static void expect_one_error(const Outcome& outcome, int exit, const std::string& text) {
     EXPECT_EQ(outcome.exit, exit);
     const size_t at = outcome.err.find(text);
     ASSERT_NE(at, std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.err.find(text, at + 1), std::string::npos) << outcome.err;
-    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("step")));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("step")));
   }
 };
 
 TEST_F(TogetherEnds, after_a_kill_and_resumes_from_the_last_checkpoint) {
   for (const int process : {0, 1}) {
-    std::filesystem::remove_all(project / "run");
-    std::filesystem::remove_all(project / "whole");
+    fs::remove_all(project / "run");
+    fs::remove_all(project / "whole");
     EXPECT_EQ(signalled(process, SIGKILL).exit, 128 + SIGKILL);
     expect_it_goes_on();
   }
@@ -89,14 +85,14 @@ TEST_F(TogetherEnds, if_there_are_more_processes_than_micro_batches) {
                    "start at most 2, or set train.gradient_accumulation_steps to 4 and "
                    "data.batch_size to 3, for "
                    "the same 12 sequences per step");
-  EXPECT_FALSE(std::filesystem::exists(project / "run"));
+  EXPECT_FALSE(fs::exists(project / "run"));
 }
 
 TEST_F(TogetherEnds, if_one_process_has_another_configuration) {
   const std::string train = program_with("train tiny.yaml ");
   expect_one_error(each({train, train + "--set optim.lr=0.5"}), 78,
                    "process 1 has another configuration than process 0: optim.lr is 0.5, not 0.01");
-  EXPECT_FALSE(std::filesystem::exists(project / "run"));
+  EXPECT_FALSE(fs::exists(project / "run"));
 }
 
 TEST_F(TogetherEnds, if_one_process_has_another_program) {
@@ -111,15 +107,15 @@ TEST_F(TogetherEnds, if_one_process_has_no_data_or_other_data) {
   project.save();
   const std::string train = program_with("train ../tiny.yaml");
   for (const std::string name : {"a", "b"}) {
-    std::filesystem::create_directory(project / name);
-    test::put(project / (name + "/text.txt"), test::tiny_text() + name);
+    fs::create_directory(project / name);
+    put(project / (name + "/text.txt"), test::tiny_text() + name);
   }
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 65,
                    "process 1 has other data than process 0");
-  std::filesystem::remove(project / "b/text.txt");
+  fs::remove(project / "b/text.txt");
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
                    "/proc/self/cwd/text.txt: no such file");
-  std::filesystem::remove(project / "a/text.txt");
+  fs::remove(project / "a/text.txt");
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
                    "/proc/self/cwd/text.txt: no such file");
 }
@@ -143,16 +139,15 @@ TEST_F(TogetherEnds, if_the_command_line_is_wrong) {
 
 TEST(Processes, of_a_program_without_mpi_are_refused) {
   if (!distributed::library().empty()) GTEST_SKIP() << "the build has MPI";
-  const test::TinyProject project;
-  const auto outcome =
-      project.difftape({"train", "tiny.yaml"}, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});
-  EXPECT_EQ(outcome.exit, 64);
-  EXPECT_THAT(outcome.err, HasSubstr("2 processes were started together, and this program is "
-                                     "built without MPI"));
+  const TinyProject project;
+  EXPECT_THAT(test::error(64, project.difftape({"train", "tiny.yaml"},
+                                               {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}})),
+              HasSubstr("2 processes were started together, and this program is "
+                        "built without MPI"));
 }
 
 TEST(Processes, one_that_is_started_alone_needs_no_mpi) {
-  const test::TinyProject project;
+  const TinyProject project;
   const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"},
                                         {.environment = {{"OMPI_COMM_WORLD_SIZE", "1"}}});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;

@@ -47,11 +47,11 @@ INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether, testing::ValuesIn(names<
 class Together : public Mpirun {};
 
 TEST_F(Together, has_the_validation_by_domain_and_group_of_one_process) {
-  test::put(project / "a.txt", test::tiny_text());
-  test::put(project / "b.txt", test::tiny_text().substr(0, 333));
+  put(project / "a.txt", test::tiny_text());
+  put(project / "b.txt", test::tiny_text().substr(0, 333));
   project.config.data.val_path = {project / "a.txt", project / "b.txt"};
   expect_the_bits_of_one(2);
-  const auto last = test::metrics_lines(project / "several").back();
+  const auto last = metrics_lines(project / "several").back();
   EXPECT_TRUE(last.contains("val/loss/b"));
   EXPECT_EQ(last["val/group_loss"].size(), 64u);
 }
@@ -70,7 +70,7 @@ TEST_F(Together, has_the_bits_of_one_process_with_all_step_level_features) {
   config.train.keep_best = true;
   config.train.gradient_accumulation_steps = 7;  // 3, 2 and 2 micro-batches
   expect_the_bits_of_one(3);
-  EXPECT_GT(test::metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
+  EXPECT_GT(metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
 }
 
 TEST_F(Together, has_the_bits_of_one_process_with_experts_and_their_bias) {
@@ -79,7 +79,7 @@ TEST_F(Together, has_the_bits_of_one_process_with_experts_and_their_bias) {
   config.model.attention.qk_clip_threshold = 0.05;
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   expect_the_bits_of_one(2);
-  EXPECT_GT(test::metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0)
+  EXPECT_GT(metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0)
       << "both observe the step";
 }
 
@@ -101,7 +101,7 @@ TEST_F(Together, has_the_bits_of_one_process_for_task_accuracy) {
                          .batch_size = 2,
                          .mqar = {.keys = 4, .values = 8, .pairs = 2}};
   expect_the_bits_of_one(2);
-  EXPECT_TRUE(test::metrics_lines(project / "several").back().contains("val/accuracy"));
+  EXPECT_TRUE(metrics_lines(project / "several").back().contains("val/accuracy"));
 }
 
 TEST_F(Together, has_the_bits_of_one_process_in_a_divergence) {
@@ -115,8 +115,8 @@ TEST_F(Together, resumes_in_any_number_of_processes) {
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "whole"}).exit, 0);
   const std::string out = (project / "parts").string();
   const auto stop_after = [&](const std::string& step) {  // as if killed after that checkpoint
-    const std::filesystem::path checkpoints = project / "parts/checkpoints";
-    test::put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
+    const fs::path checkpoints = project / "parts/checkpoints";
+    put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
   };
   ASSERT_EQ(together(2, {"train", "tiny.yaml", "--out", out}).exit, 0);
   stop_after("2");
@@ -161,11 +161,10 @@ TEST_F(InsideTogether, a_step_sends_the_expected_bytes_evenly) {
 TEST_F(Together, sends_no_more_than_necessary) {
   test::Conditions inside = conditions();
   inside.environment.emplace_back("DIFFTAPE_TEST_INSIDE", "1");
-  const auto outcome = test::run({"-n", "4", std::filesystem::read_symlink("/proc/self/exe"),
-                                  "--gtest_filter=InsideTogether.*"},
-                                 inside);
+  const auto outcome = test::run(
+      {"-n", "4", fs::read_symlink("/proc/self/exe"), "--gtest_filter=InsideTogether.*"}, inside);
   EXPECT_EQ(outcome.exit, 0) << outcome.out;
-  EXPECT_THAT(outcome.out, testing::HasSubstr("1 test."));
+  EXPECT_THAT(outcome.out, HasSubstr("1 test."));
 }
 
 }  // namespace

@@ -11,10 +11,7 @@
 namespace difftape::run {
 namespace {
 
-using test::measured;
-using test::TinyProject;
-
-class Determinism : public testing::TestWithParam<std::string> {};
+struct Determinism : testing::TestWithParam<std::string> {};
 
 TEST_P(Determinism, metrics_and_checkpoint_are_bitwise_equal_for_1_2_and_4_threads) {
   TinyProject project(GetParam());
@@ -40,7 +37,7 @@ TEST(DeterminismOfTheProgram, holds_for_omp_num_threads_1_2_and_4) {
         {"train", "tiny.yaml", "--out", threads},
         {.environment = {{"OMP_NUM_THREADS", threads}, {"OMP_WAIT_POLICY", "passive"}}});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
-    const auto env = system::parse_json(test::contents(project / (threads + "/env.json")));
+    const auto env = system::parse_json(contents(project / (threads + "/env.json")));
     EXPECT_EQ(env["machine"]["threads"], std::stoi(threads));
   }
   test::expect_the_same_run(project / "1", project / "2");
@@ -63,7 +60,7 @@ TEST(FlushSubnormals, applies_during_a_run_and_is_recorded) {
     project.config.train.flush_subnormals = flush;
     ASSERT_EQ(project.train("run"), system::Exit::ok);
     EXPECT_FALSE(flushes_subnormals());
-    const auto env = nlohmann::json::parse(test::contents(project / "run/env.json"));
+    const auto env = nlohmann::json::parse(contents(project / "run/env.json"));
     const bool single = std::is_same_v<real, float>;
     EXPECT_EQ(env["machine"]["flushes_subnormals"], flush && single);
   }
@@ -76,32 +73,31 @@ TEST(Engine, is_recorded_and_fixed_for_resumed_runs) {
   project.config.train.gemm = Engine::portable;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(gemm_backend(), before);
-  const auto env = system::parse_json(test::contents(project / "run/env.json"));
+  const auto env = system::parse_json(contents(project / "run/env.json"));
   EXPECT_EQ(env["build"]["gemm_backend"], "portable");
   {
     const NamedModel named = open_model(project / "run");
     EXPECT_STREQ(gemm_backend(), "portable") << "of eval, generate and export too";
   }
   EXPECT_EQ(gemm_backend(), before);
-  const auto resumed = project.difftape(
-      {"train", "run", "--resume", "--set", "train.gemm=auto", "--set", "train.steps=20"});
-  EXPECT_EQ(resumed.exit, 78);
-  EXPECT_THAT(resumed.err, testing::HasSubstr("train.gemm"));
+  EXPECT_THAT(test::error(78, project.difftape({"train", "run", "--resume", "--set",
+                                                "train.gemm=auto", "--set", "train.steps=20"})),
+              HasSubstr("train.gemm"));
 }
 
 TEST(Engine, of_bfloat16_units_cannot_be_portable) {
   TinyProject project;
-  const auto outcome = project.difftape(
-      {"train", "tiny.yaml", "--set", "train.gemm=portable", "--set", "train.precision=bf16"});
-  EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, testing::HasSubstr("train."));
+  EXPECT_THAT(
+      test::error(78, project.difftape({"train", "tiny.yaml", "--set", "train.gemm=portable",
+                                        "--set", "train.precision=bf16"})),
+      HasSubstr("train."));
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, Determinism, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
 
 /// Returns the weights and moments of every parameter in the last checkpoint of a run.
-std::vector<Tensor> trained(const Config& config, const std::filesystem::path& run) {
+std::vector<Tensor> trained(const Config& config, const fs::path& run) {
   LanguageModel model(config.model);
   model.parameters().initialize(99);
   Optimizer optimizer(model.parameters(), config.optim);
@@ -134,8 +130,7 @@ TEST(Recompute, changes_no_bit_of_metrics_and_weights) {
 }
 
 /// Tests for each precision that this machine supports.
-class Precisions : public testing::TestWithParam<std::string> {
- protected:
+struct Precisions : testing::TestWithParam<std::string> {
   void SetUp() override {
     const std::string unsupported = unsupported_reason(from_string<Precision>(GetParam()).value());
     if (!unsupported.empty()) GTEST_SKIP() << unsupported;
@@ -185,9 +180,8 @@ TEST(Precision, below_full_is_rejected_by_the_double_precision_program_with_a_re
       tiny.difftape({"train", "tiny.yaml", "--set", "train.precision=bf16_emulated"},
                     {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err,
-              testing::HasSubstr("train.precision: bf16_emulated is not supported here"));
-  EXPECT_THAT(outcome.err, testing::HasSubstr("use full"));
+  EXPECT_THAT(outcome.err, HasSubstr("train.precision: bf16_emulated is not supported here"));
+  EXPECT_THAT(outcome.err, HasSubstr("use full"));
 }
 
 }  // namespace

@@ -6,9 +6,7 @@
 namespace difftape::run {
 namespace {
 
-using test::metrics_lines;
 using test::steps_with;
-using test::TinyProject;
 
 bool is_diagnostic(const std::string& name) {
   return name.starts_with("attn/") || name.starts_with("act/") ||
@@ -16,7 +14,7 @@ bool is_diagnostic(const std::string& name) {
 }
 
 /// Returns the logged lines of a run without diagnostics and throughput.
-std::string training_of(const std::filesystem::path& run) {
+std::string training_of(const fs::path& run) {
   std::string text;
   for (const nlohmann::ordered_json& line : metrics_lines(run)) {
     for (const auto& [name, value] : line.items())
@@ -25,7 +23,7 @@ std::string training_of(const std::filesystem::path& run) {
   return text;
 }
 
-class Diagnosed : public testing::TestWithParam<std::string> {};
+struct Diagnosed : testing::TestWithParam<std::string> {};
 
 TEST_P(Diagnosed, training_has_the_bits_of_training_without_diagnostics) {
   TinyProject project(GetParam());

@@ -8,11 +8,6 @@
 namespace difftape::run {
 namespace {
 
-using test::contents;
-using test::metrics_lines;
-using test::TinyProject;
-using testing::HasSubstr;
-
 void explode(TinyProject& project) {
   project.config = test::explosive(project.config);
   project.save();
@@ -32,14 +27,14 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
     EXPECT_EQ(status.diverged->step, 2) << kind;
     EXPECT_EQ(status.diverged->quantity, "train/loss");
     EXPECT_EQ(status.diverged->parameter, "lm_head.weight");
-    EXPECT_THAT(status.diverged->op, testing::EndsWith(", forward")) << kind;
+    EXPECT_THAT(status.diverged->op, EndsWith(", forward")) << kind;
     EXPECT_THAT(project.console.str(),
                 HasSubstr("diverged at step 2: train/loss is not finite, first in lm_head.weight; "
                           "first op: " +
                           status.diverged->op + "\n"));
     EXPECT_THAT(project.console.str(),
-                testing::EndsWith("repeat the step with: difftape replay " +
-                                  (project / "run/diverged/step-00000002.h5").string() + "\n"));
+                EndsWith("repeat the step with: difftape replay " +
+                         (project / "run/diverged/step-00000002.h5").string() + "\n"));
   }
 }
 
@@ -57,7 +52,7 @@ TEST(Divergence, logs_a_last_line_with_the_value_that_is_not_finite) {
   EXPECT_EQ(lines[1]["spike_score/loss"], 50);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").values().back()));
-  EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5"));
+  EXPECT_TRUE(fs::exists(project / "run/metrics.h5"));
 }
 
 TEST(Divergence, of_the_validation_loss_only_is_detected) {
@@ -69,7 +64,7 @@ TEST(Divergence, of_the_validation_loss_only_is_detected) {
   ASSERT_TRUE(status.diverged.has_value());
   EXPECT_EQ(status.diverged->step, 1);
   EXPECT_EQ(status.diverged->quantity, "val/loss");
-  EXPECT_THAT(status.diverged->op, testing::EndsWith(", forward"));
+  EXPECT_THAT(status.diverged->op, EndsWith(", forward"));
   const auto lines = metrics_lines(project / "run");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0]["train/loss"].is_number());
@@ -80,9 +75,8 @@ TEST(Divergence, has_exit_code_86_and_appears_in_reports) {
   TinyProject project;
   ASSERT_EQ(project.train("fine"), system::Exit::ok);
   explode(project);
-  const auto outcome = project.difftape({"train", "tiny.yaml", "--out", "run"});
-  EXPECT_EQ(outcome.exit, 86);
-  EXPECT_EQ(outcome.err, "") << "it is a result, not an error";
+  EXPECT_EQ(test::error(86, project.difftape({"train", "tiny.yaml", "--out", "run"})), "")
+      << "it is a result, not an error";
   const auto report = project.difftape({"report", "fine", "run"});
   EXPECT_EQ(report.exit, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("diverged at step 2 (train/loss)"));
@@ -145,7 +139,7 @@ TEST(Divergence, is_reported_even_if_the_dump_fails) {
   TinyProject project;
   explode(project);
   project.train("whole");
-  const auto dump = std::filesystem::file_size(project / "whole/diverged/step-00000002.h5");
+  const auto dump = fs::file_size(project / "whole/diverged/step-00000002.h5");
   const auto outcome =
       project.difftape({"train", "tiny.yaml", "--out", "run"}, {.largest_file = dump - 1});
   EXPECT_EQ(outcome.exit, 86) << outcome.err;

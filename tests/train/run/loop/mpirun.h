@@ -1,8 +1,6 @@
 #pragma once
 // Fixture that runs a tiny project in several processes with mpirun.
 
-#include <cstdlib>
-
 #include "core/distributed.h"
 #include "tests/train/run/loop/tiny.h"
 
@@ -11,8 +9,7 @@ namespace difftape::test {
 inline constexpr const char* kMpirun = "/usr/bin/mpirun";
 
 /// A project with four micro-batches of one sequence per step.
-class Mpirun : public testing::Test {
- protected:
+struct Mpirun : testing::Test {
   explicit Mpirun(const std::string& kind = "diff_v2") : project(kind) {
     project.config.data.batch_size = 1;
     project.config.train.gradient_accumulation_steps = 4;
@@ -26,7 +23,7 @@ class Mpirun : public testing::Test {
   }
 
   void SetUp() override {
-    const bool there = std::filesystem::exists(kMpirun) && !distributed::library().empty();
+    const bool there = fs::exists(kMpirun) && !distributed::library().empty();
     const char* wanted = std::getenv("DIFFTAPE_TEST_MPI");
     ASSERT_TRUE(there || !wanted) << "openmpi-bin is missing, or the build is without it";
     if (!there) GTEST_SKIP() << "openmpi-bin is not installed, or the build is without it";
@@ -80,15 +77,15 @@ class Mpirun : public testing::Test {
     ASSERT_FALSE(measured(project / a).empty());
     EXPECT_EQ(measured(project / a), measured(project / b));
     EXPECT_TRUE(files_in(project / a / "diverged") == files_in(project / b / "diverged"));
-    if (std::filesystem::exists(project / a / "checkpoints")) {
+    if (fs::exists(project / a / "checkpoints")) {
       EXPECT_TRUE(last_checkpoint(project / a) == last_checkpoint(project / b));
     }
   }
   /// Returns the contents of files by name; empty if the folder does not exist.
-  static std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
+  static std::map<std::string, std::string> files_in(const fs::path& folder) {
     std::map<std::string, std::string> files;
     std::error_code missing;
-    for (const auto& file : std::filesystem::directory_iterator(folder, missing))
+    for (const auto& file : fs::directory_iterator(folder, missing))
       files[file.path().filename()] = contents(file);
     return files;
   }

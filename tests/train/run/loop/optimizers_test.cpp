@@ -1,6 +1,4 @@
 // Tests complete runs with every optimizer.
-#include <cstring>
-
 #include "core/pool.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step.h"
@@ -10,10 +8,7 @@
 namespace difftape::run {
 namespace {
 
-using test::TinyProject;
-
-class EveryOptimizer : public testing::TestWithParam<std::string> {
- protected:
+struct EveryOptimizer : testing::TestWithParam<std::string> {
   EveryOptimizer() { project.config.optim.name = from_string<OptimizerKind>(GetParam()).value(); }
 
   TinyProject project{"diff_v2"};
@@ -25,7 +20,7 @@ TEST_P(EveryOptimizer, learns) {
   if (lr.contains(optim.name)) optim.lr = lr.at(optim.name);
   project.config.train.steps = 60;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto lines = test::metrics_lines(project / "run");
+  const auto lines = metrics_lines(project / "run");
   EXPECT_NEAR(lines.front()["train/loss"], std::log(256), 0.2);
   EXPECT_LT(lines.back()["val/loss"], 3.6);
 }

@@ -1,6 +1,4 @@
 // Tests the files of train --profile, the profiled steps, and that training is unaffected.
-#include <map>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/run_writer.h"
 
@@ -8,28 +6,22 @@ namespace difftape::run {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using test::Outcome;
-using test::TinyProject;
-using testing::HasSubstr;
-using testing::Not;
 
 Outcome profile(const TinyProject& project, const std::string& out,
                 const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words{"train", "tiny.yaml", "--profile", "--out", out};
-  words.insert(words.end(), more.begin(), more.end());
-  return project.difftape(words);
+  return project.difftape(joined({"train", "tiny.yaml", "--profile", "--out", out}, more));
 }
 
 /// Returns the complete events of a trace.
-std::vector<Json> events(const std::filesystem::path& run) {
+std::vector<Json> events(const fs::path& run) {
   std::vector<Json> all;
-  const Json trace = Json::parse(test::contents(run / "trace.json"));
+  const Json trace = Json::parse(contents(run / "trace.json"));
   for (const Json& event : trace.at("traceEvents"))
     if (event.at("ph") == "X") all.push_back(event);
   return all;
 }
 
-std::vector<std::string> steps(const std::filesystem::path& run) {
+std::vector<std::string> steps(const fs::path& run) {
   std::vector<std::string> all;
   for (const Json& event : events(run))
     if (event.at("cat") == "step") all.push_back(event.at("args").at("step"));
@@ -108,7 +100,7 @@ TEST(TrainProfile, names_the_layer_of_an_op_in_both_directions) {
 TEST(TrainProfile, prints_and_writes_a_table_whose_rows_sum_to_the_step) {
   TinyProject project;
   const std::string outcome = test::output(profile(project, "run"));
-  const std::string text = test::contents(project / "run/profile.txt");
+  const std::string text = contents(project / "run/profile.txt");
   EXPECT_THAT(outcome, HasSubstr(text));
   EXPECT_THAT(text, HasSubstr("profile of 10 steps: "));
   double ms = 0, percent = 0;
@@ -139,9 +131,9 @@ TEST(TrainProfile, changes_no_bit_of_the_training) {
   ASSERT_EQ(profile(project, "on").exit, 0);
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "off"}).exit, 0);
   test::expect_the_same_run(project / "on", project / "off");
-  EXPECT_TRUE(std::filesystem::exists(project / "on/trace.json"));
-  EXPECT_FALSE(std::filesystem::exists(project / "off/trace.json"));
-  EXPECT_FALSE(std::filesystem::exists(project / "off/profile.txt"));
+  EXPECT_TRUE(fs::exists(project / "on/trace.json"));
+  EXPECT_FALSE(fs::exists(project / "off/trace.json"));
+  EXPECT_FALSE(fs::exists(project / "off/profile.txt"));
 }
 
 TEST(TrainProfile, covers_steps_3_to_12_if_they_exist) {
@@ -154,9 +146,9 @@ TEST(TrainProfile, covers_steps_3_to_12_if_they_exist) {
     EXPECT_EQ(profile(project, out).exit, 0);
     return steps(project / out);
   };
-  EXPECT_THAT(steps_of_a_run_of(1), testing::ElementsAre("1"));
-  EXPECT_THAT(steps_of_a_run_of(2), testing::ElementsAre("2"));
-  EXPECT_THAT(steps_of_a_run_of(4), testing::ElementsAre("3", "4"));
+  EXPECT_THAT(steps_of_a_run_of(1), ElementsAre("1"));
+  EXPECT_THAT(steps_of_a_run_of(2), ElementsAre("2"));
+  EXPECT_THAT(steps_of_a_run_of(4), ElementsAre("3", "4"));
   const std::vector<std::string> many = steps_of_a_run_of(15);
   ASSERT_EQ(many.size(), 10u);
   EXPECT_EQ(many.front(), "3");
@@ -169,10 +161,10 @@ TEST(TrainProfile, of_a_resumed_run_replaces_the_earlier_profile) {
   project.save();
   ASSERT_EQ(profile(project, "run").exit, 0);
   EXPECT_EQ(steps(project / "run").front(), "3");
-  std::filesystem::remove(project / "run/checkpoints/step-00000012.h5");
-  test::put(project / "run/checkpoints/latest", "step-00000008.h5\n");
+  fs::remove(project / "run/checkpoints/step-00000012.h5");
+  put(project / "run/checkpoints/latest", "step-00000008.h5\n");
   const std::string resumed = test::output(profile(project, "run", {"--resume"}));
-  EXPECT_THAT(steps(project / "run"), testing::ElementsAre("11", "12"));
+  EXPECT_THAT(steps(project / "run"), ElementsAre("11", "12"));
   EXPECT_THAT(resumed, HasSubstr("profile of 2 steps: "));
 }
 
@@ -182,9 +174,9 @@ TEST(TrainProfile, of_a_run_that_diverges_before_step_3_does_not_exist) {
   project.save();
   const Outcome outcome = profile(project, "run");
   ASSERT_EQ(outcome.exit, 86) << outcome.err;
-  ASSERT_EQ(test::metrics_lines(project / "run").size(), 2u);
+  ASSERT_EQ(metrics_lines(project / "run").size(), 2u);
   EXPECT_THAT(outcome.out, Not(HasSubstr("profile of")));
-  EXPECT_FALSE(std::filesystem::exists(project / "run/trace.json"));
+  EXPECT_FALSE(fs::exists(project / "run/trace.json"));
 }
 
 TEST(ProfiledSteps, end_at_the_last_profiled_step_or_the_end_of_the_run) {

@@ -1,7 +1,6 @@
 // Tests that a run that was stopped or killed and then resumed equals an uninterrupted run.
 #include <csignal>
 
-#include "core/error.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/inference/model.h"
 #include "train/run/loop/continuation.h"
@@ -11,17 +10,10 @@
 namespace difftape::run {
 namespace {
 
-using test::contents;
 using test::last_checkpoint;
-using test::measured;
-using test::Outcome;
-using test::Process;
-using test::TinyProject;
-using testing::HasSubstr;
 
 /// A run that blocks on its console output, a full pipe, until the test reads it.
-class Resume : public testing::Test {
- protected:
+struct Resume : testing::Test {
   Resume() {
     project.config.train.steps = 150;
     project.config.train.eval_interval = 1;
@@ -89,7 +81,7 @@ TEST(ResumeOfExperts, restores_the_bias_that_balances_them) {
   project.config.train.checkpoint_interval = 4;
   project.config.train.gradient_accumulation_steps = 2;
   for (const char* run : {"whole", "cut"}) ASSERT_EQ(project.train(run), system::Exit::ok);
-  test::put(project / "cut/checkpoints/latest", "step-00000004.h5\n");
+  put(project / "cut/checkpoints/latest", "step-00000004.h5\n");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   test::expect_the_same_run(project / "cut", project / "whole");
   const NamedModel named = open_model(project / "whole");
@@ -110,8 +102,8 @@ TEST_F(Resume, after_a_kill_before_the_first_checkpoint_starts_over) {
 
 TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   const std::vector<std::string> command{"train", "tiny.yaml", "--out", "run", "--resume=auto"};
-  std::filesystem::create_directory(project / "run");
-  test::put(project / "run/config.yaml", "what a process left that was killed at its start\n");
+  fs::create_directory(project / "run");
+  put(project / "run/config.yaml", "what a process left that was killed at its start\n");
   {
     Process process(command, project.here());
     ASSERT_TRUE(
@@ -123,9 +115,9 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   EXPECT_THAT(test::output(project.difftape(command)), HasSubstr("resuming after step "));
   const std::string third = test::output(project.difftape(command));
   const std::string nothing = "run is finished: nothing to do; --set train.steps=N trains longer\n";
-  EXPECT_THAT(third, testing::EndsWith(nothing));
+  EXPECT_THAT(third, EndsWith(nothing));
   const Outcome directory = project.difftape({"train", "run", "--resume"});
-  EXPECT_THAT(directory.out, testing::EndsWith(nothing)) << "its own configuration";
+  EXPECT_THAT(directory.out, EndsWith(nothing)) << "its own configuration";
   EXPECT_EQ(project.difftape({"train", "run"}).exit, 74);
   EXPECT_THAT(test::error(64, project.difftape({"train", "run", "--resume=soon"})),
               HasSubstr("--resume=soon: expected --resume or --resume=auto"));
@@ -137,8 +129,8 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto files = [&] {
-    std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(project / "run")) {
+    std::map<std::string, std::pair<std::string, fs::file_time_type>> found;
+    for (const auto& entry : fs::recursive_directory_iterator(project / "run")) {
       if (!entry.is_regular_file()) continue;
       found[entry.path().string()] = {contents(entry.path()), entry.last_write_time()};
     }
@@ -146,15 +138,15 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   };
   const auto before = files();
   EXPECT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_THAT(project.console.str(), testing::EndsWith("trains longer\n"));
+  EXPECT_THAT(project.console.str(), EndsWith("trains longer\n"));
   EXPECT_TRUE(files() == before);
 
-  std::filesystem::remove(project / "run/metrics.h5");
+  fs::remove(project / "run/metrics.h5");
   RunStatus ended = read_status(project / "run");
   ended.state = RunState::running;
   write_status(project / "run", ended);
   EXPECT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_TRUE(std::filesystem::exists(project / "run/metrics.h5")) << "it was killed at its end";
+  EXPECT_TRUE(fs::exists(project / "run/metrics.h5")) << "it was killed at its end";
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);
 }
 
@@ -164,7 +156,7 @@ TEST_F(Resume, keeps_the_configured_checkpoints) {
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   std::vector<std::string> kept;
-  for (const auto& entry : std::filesystem::directory_iterator(project / "run/checkpoints"))
+  for (const auto& entry : fs::directory_iterator(project / "run/checkpoints"))
     kept.push_back(entry.path().filename().string());
   EXPECT_THAT(kept, testing::UnorderedElementsAre("latest", "step-00000060.h5", "step-00000120.h5",
                                                   "step-00000140.h5", "step-00000150.h5"));
@@ -201,7 +193,7 @@ TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   Index lowest = 0;
   double loss = INFINITY;
-  for (const auto& line : test::metrics_lines(project / "run")) {
+  for (const auto& line : metrics_lines(project / "run")) {
     if (!line.contains("val/loss") || !(line["val/loss"] < loss)) continue;
     loss = line["val/loss"];
     lowest = line["step"];
@@ -215,7 +207,7 @@ TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   EXPECT_EQ(extra.at("best").at("step"), lowest);
 
   test::cut_after(lowest, project / "run", project / "cut");
-  std::filesystem::remove(project / "cut/checkpoints/best");
+  fs::remove(project / "cut/checkpoints/best");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   EXPECT_EQ(find_checkpoint(project / "cut/checkpoints/best").filename(), best.filename());
   EXPECT_EQ(measured(project / "cut"), measured(project / "run"));
@@ -227,9 +219,9 @@ TEST_F(Resume, works_without_its_best_checkpoint) {
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto checkpoints = project / "run/checkpoints";
-  std::filesystem::remove(find_checkpoint(checkpoints / "best"));
-  test::put(checkpoints / "best", step_file_name(39) + "\n");
-  test::put(checkpoints / "latest", step_file_name(40) + "\n");
+  fs::remove(find_checkpoint(checkpoints / "best"));
+  put(checkpoints / "best", step_file_name(39) + "\n");
+  put(checkpoints / "latest", step_file_name(40) + "\n");
   EXPECT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_GT(step_of_file(find_checkpoint(checkpoints / "best")), 40);
 }
@@ -240,7 +232,7 @@ TEST_F(Resume, without_latest_uses_the_newest_checkpoint) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto metrics = contents(project / "run/metrics.jsonl");
   const auto last = find_checkpoint(project / "run");
-  std::filesystem::remove(project / "run/checkpoints/latest");
+  fs::remove(project / "run/checkpoints/latest");
   EXPECT_EQ(find_checkpoint(project / "run"), last);
   test::output(project.difftape({"train", "run", "--resume"}));
   EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
@@ -251,18 +243,16 @@ TEST_F(Resume, of_a_moved_project_works) {
   project.config.optim.schedule = ScheduleKind::constant;
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  std::filesystem::rename(project / "text.txt", project / "elsewhere.txt");
+  fs::rename(project / "text.txt", project / "elsewhere.txt");
   const std::vector<std::string> resume{"train", "run", "--resume", "--set", "train.steps=30"};
   EXPECT_EQ(project.difftape(resume).exit, 66);
   std::vector<std::string> found = resume;
   found.insert(found.end(), {"--set", "data.path=elsewhere.txt"});
   test::output(project.difftape(found));
   EXPECT_EQ(config_of_run(project / "run").data.path.front(), (project / "elsewhere.txt").string());
-  test::put(project / "elsewhere.txt", "other text " + test::tiny_text());
+  put(project / "elsewhere.txt", "other text " + test::tiny_text());
   found[4] = "train.steps=40";
-  const Outcome changed = project.difftape(found);
-  EXPECT_EQ(changed.exit, 65);
-  EXPECT_THAT(changed.err, HasSubstr("was made with other data"));
+  EXPECT_THAT(test::error(65, project.difftape(found)), HasSubstr("was made with other data"));
 }
 
 TEST_F(Resume, of_a_run_that_another_process_trains_is_rejected) {
@@ -272,7 +262,7 @@ TEST_F(Resume, of_a_run_that_another_process_trains_is_rejected) {
             "difftape: run: another process is training here; wait for it, or choose another "
             "directory with --out\n");
   EXPECT_EQ(process.wait().exit, 0) << "the first goes on";
-  EXPECT_EQ(test::metrics_lines(project / "run").size(), 150u);
+  EXPECT_EQ(metrics_lines(project / "run").size(), 150u);
 }
 
 TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterrupted_run) {
@@ -312,8 +302,7 @@ TEST_F(Resume, by_a_running_median_gives_the_bits_of_an_uninterrupted_run) {
 }
 
 /// A finished run that must refuse to resume under changed conditions, and stay unchanged.
-class ResumeWithAnother : public testing::Test {
- protected:
+struct ResumeWithAnother : testing::Test {
   ResumeWithAnother() { EXPECT_EQ(project.train("run"), system::Exit::ok); }
 
   std::string error(int exit, const std::vector<std::string>& more = {},
@@ -322,9 +311,9 @@ class ResumeWithAnother : public testing::Test {
       return contents(project / "run/metrics.jsonl") + contents(project / "run/status.json");
     };
     const std::string before = state();
-    std::vector<std::string> arguments{"train", "tiny.yaml", "--out", "run", "--resume"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const std::string outcome = test::error(exit, project.difftape(arguments, conditions));
+    const std::string outcome = test::error(
+        exit, project.difftape(joined({"train", "tiny.yaml", "--out", "run", "--resume"}, more),
+                               conditions));
     EXPECT_EQ(state(), before);
     return outcome;
   }
@@ -346,10 +335,10 @@ TEST_F(ResumeWithAnother, precision_is_rejected) {
 }
 
 TEST_F(ResumeWithAnother, text_is_rejected) {
-  test::put(project / "text.txt", test::tiny_text() + "more");
-  EXPECT_THAT(error(65),
-              testing::StartsWith(
-                  "difftape: run/checkpoints/step-00000012.h5: was made with other data: {"));
+  put(project / "text.txt", test::tiny_text() + "more");
+  EXPECT_THAT(
+      error(65),
+      StartsWith("difftape: run/checkpoints/step-00000012.h5: was made with other data: {"));
 }
 
 }  // namespace

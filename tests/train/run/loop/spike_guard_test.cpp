@@ -9,10 +9,6 @@
 namespace difftape::run {
 namespace {
 
-using test::contents;
-using test::metrics_lines;
-using test::TinyProject;
-
 TEST(SpikeGuard, of_none_never_changes_the_gradient) {
   SpikeGuard guard(OnSpike::none);
   for (int i = 0; i < 200; ++i) EXPECT_EQ(guard.scale(1, i % 2 + 1), 1);
@@ -161,7 +157,7 @@ TEST(OnSpike, resumes_to_the_bits_of_an_uninterrupted_run) {
   std::string text = test::tiny_text();  // norms spike at stretches of one new letter
   for (size_t at = 0; at + 40 < text.size(); at += 700)
     text.replace(at, 40, 40, static_cast<char>('A' + at / 700));
-  test::put(project / "text.txt", text);
+  put(project / "text.txt", text);
   project.config.train.steps = 90;
   project.config.train.checkpoint_interval = 45;
   for (const OnSpike value : {OnSpike::zclip, OnSpike::skip_step}) {
@@ -198,7 +194,7 @@ TEST(SpikesOfARun, are_counted_at_every_step_and_summarized) {
   ASSERT_FALSE(records.empty());
   write_spikes_csv(project / "expected.csv", records);
   EXPECT_EQ(contents(project / "run/spikes.csv"), contents(project / "expected.csv"));
-  EXPECT_THAT(project.console.str(), testing::HasSubstr("\n" + spike_summary(records) + "\n"));
+  EXPECT_THAT(project.console.str(), HasSubstr("\n" + spike_summary(records) + "\n"));
 }
 
 TEST(GradientRamp, is_1_for_half_of_the_steps_then_grows_linearly) {

@@ -1,12 +1,6 @@
 // Compares the predicted memory of a step with the pool during real steps.
 #include "train/run/loop/step_memory.h"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/pool.h"
 #include "tests/train/run/loop/tiny.h"
@@ -150,52 +144,44 @@ TEST(StepMemory, needs_no_unit_for_the_precision) {
 TEST(StepMemory, beyond_the_address_space_is_an_error) {
   Config config = config_of({}, {64, 2, 64, 256});
   config.model.vocab_size = Index{1} << 42;
-  EXPECT_THAT([&] { step_memory(config); }, testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
-                                                "exceeds the address space of a process")));
+  EXPECT_THAT([&] { step_memory(config); },
+              ThrowsMessage<ConfigError>(HasSubstr("exceeds the address space of a process")));
   EXPECT_FALSE(pool::dry());
 }
 
 TEST(RequireMemory, reports_needed_and_free_memory_and_a_remedy) {
-  Config config = test::TinyProject().config;
+  Config config = TinyProject().config;
   const auto needed = static_cast<std::uint64_t>(step_memory(config).total());
   require_memory(config, 1, needed);
   require_memory(config, 3, 3 * needed);
   require_memory(config, 1000, std::nullopt);
-  const auto error = [&](Index processes, std::uint64_t free) -> std::string {
-    try {
-      require_memory(config, processes, free);
-    } catch (const ConfigError& why) {
-      return why.what();
-    }
-    return "";
+  const auto error = [&](Index processes, std::uint64_t free) {
+    return message_of<ConfigError>([&] { require_memory(config, processes, free); });
   };
   EXPECT_THAT(error(1, needed - 1),
-              testing::AllOf(testing::StartsWith("tiny: a training step needs "),
-                             testing::HasSubstr(" of memory, but "),
-                             testing::HasSubstr("are free; lower data.batch_size"),
-                             testing::HasSubstr("set train.activation_checkpointing to blocks")));
-  EXPECT_THAT(error(3, 3 * needed - 1), testing::HasSubstr("3 processes need "));
-  EXPECT_THAT(error(3, 3 * needed - 1), testing::HasSubstr("lower --jobs, data.batch_size"));
+              AllOf(StartsWith("tiny: a training step needs "), HasSubstr(" of memory, but "),
+                    HasSubstr("are free; lower data.batch_size"),
+                    HasSubstr("set train.activation_checkpointing to blocks")));
+  EXPECT_THAT(error(3, 3 * needed - 1), HasSubstr("3 processes need "));
+  EXPECT_THAT(error(3, 3 * needed - 1), HasSubstr("lower --jobs, data.batch_size"));
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;
-  EXPECT_THAT(error(1, 1000), testing::Not(testing::HasSubstr("activation_checkpointing")));
+  EXPECT_THAT(error(1, 1000), Not(HasSubstr("activation_checkpointing")));
   config.data.batch_size = Index{1} << 40;  // no dry run could hold the tokens
-  EXPECT_THAT(error(1, needed), testing::HasSubstr("needs more than 2.3 PB of memory"));
+  EXPECT_THAT(error(1, needed), HasSubstr("needs more than 2.3 PB of memory"));
 }
 
 TEST(RequireMemory, is_checked_before_a_run_or_sweep_starts) {
-  const test::TinyProject tiny;
-  test::put(tiny / "s.yaml",
-            "base: tiny.yaml\nsweep: {arms: {a: {}, b: {model.attention.kind: diff_v2}}}\n");
+  const TinyProject tiny;
+  put(tiny / "s.yaml",
+      "base: tiny.yaml\nsweep: {arms: {a: {}, b: {model.attention.kind: diff_v2}}}\n");
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"train", "tiny.yaml", "--out", "out"},
         {"sweep", "s.yaml", "--out", "out"}}) {
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(),
                      {"--set", "data.batch_size=1048576", "--set", "model.d_model=2048"});
-    const auto outcome = tiny.difftape(arguments);
-    EXPECT_EQ(outcome.exit, 78);
-    EXPECT_THAT(outcome.err, testing::HasSubstr(" of memory, but "));
-    EXPECT_FALSE(std::filesystem::exists(tiny / "out/metrics.jsonl"));
+    EXPECT_THAT(test::error(78, tiny.difftape(arguments)), HasSubstr(" of memory, but "));
+    EXPECT_FALSE(fs::exists(tiny / "out/metrics.jsonl"));
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <csignal>
 
-#include "core/error.h"
 #include "tests/support/sentencepiece.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/data/prepare/prepare.h"
@@ -11,9 +10,6 @@
 
 namespace difftape::run {
 namespace {
-
-using test::contents;
-using test::TinyProject;
 
 TEST(Step, two_micro_batches_of_two_are_a_batch_of_four) {
   for (const std::string& kind : attention_kinds()) {
@@ -117,8 +113,7 @@ TEST(Step, that_diverges_does_not_change_the_parameters) {
 }
 
 /// Restores the default signal handlers, which the parent process may have disabled.
-class StopRequestTest : public testing::Test {
- protected:
+struct StopRequestTest : testing::Test {
   void SetUp() override {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
   }
@@ -186,7 +181,7 @@ TEST_F(StopRequestTest, restores_the_default_handlers_at_the_end) {
 }
 
 TEST_F(StopRequestTest, stops_a_run_after_the_current_step) {
-  test::TinyProject project;
+  TinyProject project;
   const system::StopRequest stop;
   std::raise(SIGTERM);
   EXPECT_EQ(project.train("run"), system::Exit::sigterm);
@@ -195,12 +190,11 @@ TEST_F(StopRequestTest, stops_a_run_after_the_current_step) {
   EXPECT_EQ(status.step, 1);
   EXPECT_EQ(status.exit_code, 143);
   EXPECT_EQ(Checkpoint(find_checkpoint(project / "run")).meta().step, 1);
-  EXPECT_THAT(project.console.str(),
-              testing::EndsWith("stopped at step 1; continue with --resume\n"));
+  EXPECT_THAT(project.console.str(), EndsWith("stopped at step 1; continue with --resume\n"));
 }
 
 TEST_F(StopRequestTest, in_the_last_step_lets_the_run_finish) {
-  test::TinyProject project;
+  TinyProject project;
   project.config.train.steps = project.config.optim.warmup_steps = 1;
   const system::StopRequest stop;
   std::raise(SIGTERM);
@@ -215,11 +209,11 @@ TEST(TextSamples, go_to_the_log_and_do_not_affect_training) {
   project.config.log.sample_prompt = "the ";
   project.config.log.sample_tokens = 8;
   ASSERT_EQ(project.train("with"), system::Exit::ok);
-  EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
+  EXPECT_EQ(measured(project / "with"), measured(project / "without"));
   const std::string log = contents(project / "with/stdout.log");
   for (const int step : {5, 10, 12})
-    EXPECT_THAT(log, testing::HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
-  EXPECT_THAT(log, testing::Not(testing::HasSubstr("sample after step 1:")));
+    EXPECT_THAT(log, HasSubstr(fmt::format("\nsample after step {}: \"the ", step)));
+  EXPECT_THAT(log, Not(HasSubstr("sample after step 1:")));
 }
 
 /// A project that trains on SentencePiece tokens of the text.
@@ -227,7 +221,7 @@ struct TokenProject : TinyProject {
   TokenProject() {
     std::vector<std::string> lines;
     for (int i = 0; i < 500; ++i) lines.push_back(fmt::format("the quick brown fox {} jumps", i));
-    test::put(*this / "bpe.model", test::train_sentencepiece(lines, 300));
+    put(*this / "bpe.model", test::train_sentencepiece(lines, 300));
     PrepareRequest request;
     request.files = {{*this / "text.txt", "text"}};
     request.out = *this / "tokens.bin";
@@ -245,25 +239,23 @@ TEST(TextSamples, use_the_tokenizer_of_the_tokens) {
   TokenProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_THAT(contents(project / "run/stdout.log"),
-              testing::HasSubstr("\nsample after step 12: \"the quick"));
+              HasSubstr("\nsample after step 12: \"the quick"));
 }
 
 TEST(TextSamples, without_a_tokenizer_are_rejected_before_writing_files) {
   TokenProject project;
-  for (const char* beside : {"tokens.bin.json", "tokens.bin.model"})
-    std::filesystem::remove(project / beside);
+  for (const char* beside : {"tokens.bin.json", "tokens.bin.model"}) fs::remove(project / beside);
   EXPECT_THAT([&] { project.train("run"); },
-              testing::ThrowsMessage<ConfigError>(testing::HasSubstr(
-                  "log.sample_interval: samples are text, but the tokenizer of")));
-  EXPECT_FALSE(std::filesystem::exists(project / "run"));
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("log.sample_interval: samples are text, but the tokenizer of")));
+  EXPECT_FALSE(fs::exists(project / "run"));
 }
 
 TEST(TextSamples, need_a_prompt_that_fits_the_context) {
   TokenProject project;
   project.config.log.sample_prompt = "a sentence of several words with letters that the text lacks";
-  EXPECT_THAT(
-      [&] { project.train("run"); },
-      testing::ThrowsMessage<ConfigError>(testing::HasSubstr("log.sample_prompt: the prompt is")));
+  EXPECT_THAT([&] { project.train("run"); },
+              ThrowsMessage<ConfigError>(HasSubstr("log.sample_prompt: the prompt is")));
 }
 
 }  // namespace

@@ -9,14 +9,12 @@ namespace difftape::run {
 namespace {
 
 using test::Event;
-using test::Outcome;
-using test::TinyProject;
 
 const std::string kFirst = "events.out.tfevents.000001.difftape";
 const std::string kSecond = "events.out.tfevents.000002.difftape";
 
 /// Returns the step events of files in order, without events that a later start voids.
-std::vector<Event> left(const std::vector<std::filesystem::path>& files) {
+std::vector<Event> left(const std::vector<fs::path>& files) {
   std::vector<Event> kept;
   for (const auto& file : files) {
     for (const Event& event : test::events_in(file)) {
@@ -28,8 +26,8 @@ std::vector<Event> left(const std::vector<std::filesystem::path>& files) {
 }
 
 /// Expects the events to hold exactly the numbers of metrics.jsonl, rounded to float.
-void expect_the_metrics(const std::vector<Event>& events, const std::filesystem::path& run) {
-  const auto lines = test::metrics_lines(run);
+void expect_the_metrics(const std::vector<Event>& events, const fs::path& run) {
+  const auto lines = metrics_lines(run);
   ASSERT_EQ(events.size(), lines.size());
   ASSERT_FALSE(lines.empty());
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -46,8 +44,7 @@ void expect_the_metrics(const std::vector<Event>& events, const std::filesystem:
   }
 }
 
-class Tensorboard : public testing::Test {
- protected:
+struct Tensorboard : testing::Test {
   Tensorboard() {
     project.config.log.tensorboard = true;
     project.save();
@@ -78,10 +75,10 @@ TEST_F(Tensorboard, changes_nothing_else) {
   ASSERT_EQ(project.train("with"), system::Exit::ok);
   project.config.log.tensorboard = false;
   ASSERT_EQ(project.train("without"), system::Exit::ok);
-  EXPECT_EQ(test::measured(project / "with"), test::measured(project / "without"));
+  EXPECT_EQ(measured(project / "with"), measured(project / "without"));
   std::set<std::string> names;
   for (const char* run : {"with", "without"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(project / run)) {
+    for (const auto& entry : fs::directory_iterator(project / run)) {
       const std::string name = entry.path().filename();
       if (!names.insert(name).second) names.erase(name);
     }
@@ -94,7 +91,7 @@ TEST_F(Tensorboard, has_no_step_twice_after_a_kill) {
   project.config.train.checkpoint_interval = 10;
   project.save();
   {
-    test::Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
+    Process process({"train", "tiny.yaml", "--out", "run"}, project.here());
     ASSERT_TRUE(process.read_until("step 15/60"));
     process.signal(SIGKILL);
     process.wait();
@@ -125,7 +122,7 @@ TEST_F(Tensorboard, on_a_full_disk_ends_the_run_with_an_error) {
   project.save();
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
   const auto size = [&](const std::string& file) {
-    return test::contents(project / "whole" / file).size();
+    return contents(project / "whole" / file).size();
   };
   // The configuration takes the first bytes; a few steps fill the rest of the disk.
   const std::uint64_t room = size("config.yaml") + 150;

@@ -1,15 +1,8 @@
 #pragma once
 // Fast runs for tests: a learnable text, a tiny model and a project directory.
 
-#include <fmt/format.h>
-
-#include <array>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "core/random.h"
 #include "layers/language_model.h"
-#include "tests/support/scratch.h"
 #include "tests/support/threads.h"
 #include "tests/train/app/program.h"
 #include "train/run/checkpoint/checkpoint.h"
@@ -57,8 +50,8 @@ class TinyProject {
 
   /// Writes `config` to tiny.yaml.
   void save() const { put(dir_ / "tiny.yaml", run::to_yaml(config)); }
-  std::filesystem::path operator/(const std::string& name) const { return dir_ / name; }
-  const std::filesystem::path& path() const { return dir_.path(); }
+  fs::path operator/(const std::string& name) const { return dir_ / name; }
+  const fs::path& path() const { return dir_.path(); }
 
   /// Trains in this process.
   system::Exit train(const std::string& out, bool resume = false) {
@@ -120,7 +113,7 @@ inline run::Config explosive(run::Config config) {
 }
 
 /// Returns one JSON object per logged step.
-inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::path& run) {
+inline std::vector<nlohmann::ordered_json> metrics_lines(const fs::path& run) {
   std::vector<nlohmann::ordered_json> lines;
   std::istringstream file(contents(run / "metrics.jsonl"));
   for (std::string line; std::getline(file, line);) lines.push_back(system::parse_json(line));
@@ -128,21 +121,21 @@ inline std::vector<nlohmann::ordered_json> metrics_lines(const std::filesystem::
 }
 
 /// Returns the steps that logged a metric.
-inline std::vector<Index> steps_with(const std::filesystem::path& run, const std::string& metric) {
+inline std::vector<Index> steps_with(const fs::path& run, const std::string& metric) {
   std::vector<Index> steps;
   for (const auto& line : metrics_lines(run))
     if (line.contains(metric)) steps.push_back(line["step"]);
   return steps;
 }
 
-inline std::vector<double> losses(const std::filesystem::path& run) {
+inline std::vector<double> losses(const fs::path& run) {
   std::vector<double> found;
   for (const auto& line : metrics_lines(run)) found.push_back(line["train/loss"]);
   return found;
 }
 
 /// Returns all metrics of a run except its speed as text that keeps every bit.
-inline std::string measured(const std::filesystem::path& run) {
+inline std::string measured(const fs::path& run) {
   std::string text;
   for (nlohmann::ordered_json line : metrics_lines(run)) {
     line.erase("throughput/tokens_per_sec");
@@ -152,18 +145,17 @@ inline std::string measured(const std::filesystem::path& run) {
   return text;
 }
 
-inline std::string last_checkpoint(const std::filesystem::path& run) {
+inline std::string last_checkpoint(const fs::path& run) {
   return contents(run::find_checkpoint(run));
 }
 
 /// Copies `whole` to `cut` as if the run was killed some steps after its checkpoint at `step`.
-inline void cut_after(Index step, const std::filesystem::path& whole,
-                      const std::filesystem::path& cut) {
-  std::filesystem::copy(whole, cut, std::filesystem::copy_options::recursive);
+inline void cut_after(Index step, const fs::path& whole, const fs::path& cut) {
+  fs::copy(whole, cut, fs::copy_options::recursive);
   put(cut / "checkpoints/latest", run::step_file_name(step) + "\n");
 }
 
-inline void expect_the_same_run(const std::filesystem::path& a, const std::filesystem::path& b) {
+inline void expect_the_same_run(const fs::path& a, const fs::path& b) {
   EXPECT_EQ(measured(a), measured(b));
   EXPECT_EQ(last_checkpoint(a), last_checkpoint(b));
 }
@@ -180,3 +172,11 @@ inline void expect_the_same_bits_with_threads(TinyProject& project) {
 }
 
 }  // namespace difftape::test
+
+namespace difftape {
+
+using test::measured;
+using test::metrics_lines;
+using test::TinyProject;
+
+}  // namespace difftape

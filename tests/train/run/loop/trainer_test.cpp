@@ -1,8 +1,5 @@
 #include "train/run/loop/trainer.h"
 
-#include <map>
-#include <set>
-
 #include "core/pool.h"
 #include "tests/support/threads.h"
 #include "tests/train/run/loop/tiny.h"
@@ -16,13 +13,7 @@
 namespace difftape::run {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::metrics_lines;
 using test::steps_with;
-using test::TinyProject;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::set<std::string> names_in(const fs::path& dir) {
   std::set<std::string> names;
@@ -41,8 +32,8 @@ TEST(Trainer, leaves_a_complete_run_directory) {
   EXPECT_EQ(to_yaml(load_config(run / "config.yaml").config), to_yaml(project.config));
   EXPECT_EQ(contents(run / "stdout.log"), project.console.str());
   EXPECT_THAT(project.console.str(),
-              testing::AllOf(HasSubstr("step  1/12  ETA"), HasSubstr("step 12/12  ETA"),
-                             HasSubstr("finished; results are in " + run.string())));
+              AllOf(HasSubstr("step  1/12  ETA"), HasSubstr("step 12/12  ETA"),
+                    HasSubstr("finished; results are in " + run.string())));
 
   const RunStatus status = read_status(run);
   EXPECT_EQ(status.state, RunState::finished);

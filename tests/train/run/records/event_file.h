@@ -1,16 +1,10 @@
 #pragma once
 // Reads event files as TensorBoard does, and checks the checksums of their records.
 
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cstring>
-#include <map>
 #include <protozero/pbf_reader.hpp>
-#include <string>
-#include <vector>
 
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 
 namespace difftape::test {
 
@@ -25,7 +19,7 @@ inline std::uint32_t masked_crc(std::string_view bytes) {
 }
 
 /// Returns the payloads of the complete records of a file, and checks each.
-inline std::vector<std::string> records(const std::filesystem::path& file) {
+inline std::vector<std::string> records(const fs::path& file) {
   const std::string bytes = contents(file);
   const auto number = [&](std::size_t at, std::size_t size) {
     std::uint64_t value = 0;
@@ -108,7 +102,7 @@ inline Event event_of(const std::string& payload) {
   return event;
 }
 
-inline std::vector<Event> events_in(const std::filesystem::path& file) {
+inline std::vector<Event> events_in(const fs::path& file) {
   std::vector<Event> events;
   for (const std::string& payload : records(file)) events.push_back(event_of(payload));
   return events;

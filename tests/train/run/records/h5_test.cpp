@@ -1,23 +1,13 @@
 #include "train/run/records/h5.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
-#include "core/error.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 
 namespace difftape::run {
 namespace {
-
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 TEST(H5, reads_back_shapes_values_and_attributes) {
   const ScratchDir dir;
@@ -159,7 +149,7 @@ TEST(H5, a_disk_that_fills_up_is_an_error_and_leaves_the_old_file) {
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(contents(dir / "a.h5"), "old");
-  EXPECT_FALSE(std::filesystem::exists(dir / "a.h5.tmp"));
+  EXPECT_FALSE(fs::exists(dir / "a.h5.tmp"));
 }
 
 }  // namespace

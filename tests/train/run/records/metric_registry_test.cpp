@@ -1,9 +1,6 @@
 #include "train/run/records/metric_registry.h"
 
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
+#include "tests/support/test.h"
 
 namespace difftape::run {
 namespace {

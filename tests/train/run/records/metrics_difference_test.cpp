@@ -1,19 +1,11 @@
 #include "train/run/records/metrics_difference.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-
-#include "core/real.h"
+#include "tests/support/test.h"
 
 namespace difftape::run {
 namespace {
 
-using testing::ElementsAre;
 using testing::FieldsAre;
-using testing::IsEmpty;
 using testing::IsNan;
 using Table = MetricsTable;
 

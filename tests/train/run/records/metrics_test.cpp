@@ -1,28 +1,15 @@
 #include "train/run/records/metrics.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <bit>
-#include <cmath>
-#include <limits>
-#include <map>
 
-#include "core/error.h"
 #include "core/random.h"
-#include "core/real.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::run {
 namespace {
-
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::ElementsAre;
-using testing::ThrowsMessage;
 
 TEST(MetricsWriter, writes_one_json_object_per_step_in_the_given_order) {
   const ScratchDir dir;
@@ -78,7 +65,7 @@ TEST(ReadMetrics, gives_columns_with_nan_for_steps_without_the_metric) {
   EXPECT_EQ(val.values(), (std::vector<double>{2.5}));
   EXPECT_EQ(val.row(0), 1u);
   EXPECT_THAT((std::vector<double>{val[0], val[1], val[2]}),
-              testing::ElementsAre(testing::IsNan(), 2.5, testing::IsNan()));
+              ElementsAre(testing::IsNan(), 2.5, testing::IsNan()));
   EXPECT_EQ(table.columns.size(), 2u);
 }
 
@@ -89,7 +76,7 @@ TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_for_other_steps) {
   writer.write(2, {{"a", 2}, {"heads", std::vector<double>{1.5, kInfinity}}});
   writer.write(3, {{"heads", std::vector<double>{-0.25}}});
   writer.write(4, {{"heads", std::vector<double>{}}});
-  EXPECT_THAT(contents(dir / "m"), testing::HasSubstr("\"heads\":[1.5,\"Infinity\"]}"));
+  EXPECT_THAT(contents(dir / "m"), HasSubstr("\"heads\":[1.5,\"Infinity\"]}"));
   const MetricsTable table = read_metrics(dir / "m");
   EXPECT_EQ(table.columns.size(), 1u);
   const Column<std::vector<double>>& heads = table.lists.at("heads");

@@ -1,21 +1,9 @@
 #include "train/run/records/progress.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 
 namespace difftape::run {
 namespace {
-
-using test::contents;
-using test::ScratchDir;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr ConsoleStyle kPiped{.tty = false, .color = false, .width = 80};
 constexpr ConsoleStyle kTerminal{.tty = true, .color = false, .width = 200};
@@ -162,9 +150,8 @@ TEST(Progress, the_eta_after_a_resume_uses_only_new_steps) {
 TEST(Progress, a_full_disk_is_an_output_error) {
   std::ostringstream console;
   Progress progress(console, kPiped, "/dev/full", 500);
-  EXPECT_THAT(
-      [&] { progress.note("hello"); },
-      testing::ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
+  EXPECT_THAT([&] { progress.note("hello"); },
+              ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
 }
 
 TEST(ConsoleStyle, is_plain_for_a_file) {

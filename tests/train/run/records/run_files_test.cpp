@@ -1,24 +1,10 @@
 #include "train/run/records/run_files.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 #include "train/system/json.h"
 
 namespace difftape::run {
 namespace {
-
-using test::contents;
-using test::put;
-using test::ScratchDir;
-using testing::HasSubstr;
-using testing::MatchesRegex;
-using testing::ThrowsMessage;
-namespace fs = std::filesystem;
 
 TEST(RunDirectory, is_created_with_its_parents_and_may_exist_if_empty) {
   const ScratchDir dir;
@@ -89,7 +75,7 @@ TEST(RunStatus, is_replaced_atomically_without_following_links) {
   RunStatus status{.step = 1};
   write_status(dir.path(), status);
   const std::string before = contents(dir / "status.json");
-  test::put(dir / "other", "of somebody");
+  put(dir / "other", "of somebody");
   fs::create_symlink(dir / "other", dir / "status.json.tmp");
   status.step = 2;
   EXPECT_THAT([&] { write_status(dir.path(), status); },

@@ -1,15 +1,7 @@
 #include "train/run/records/spike_records.h"
-#include "core/real.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "core/random.h"
-#include "tests/support/scratch.h"
+#include "tests/support/test.h"
 
 namespace difftape::run {
 namespace {
@@ -166,11 +158,11 @@ TEST(SpikeRecords, depend_only_on_the_metrics) {
 }
 
 TEST(SpikesCsv, has_one_line_per_record_with_empty_fields_for_absent_values) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   Values loss = after_fifty({20.5, 0}), grad = after_fifty({0, kNaN});
   write_spikes_csv(dir / "spikes.csv", records(loss, grad));
   EXPECT_EQ(
-      test::contents(dir / "spikes.csv"),
+      contents(dir / "spikes.csv"),
       "quantity,step,last_step,spikes,peak_step,value,center,spread,depth,deviations,recovery,"
       "lead\n"
       "loss,51,51,1,51,20.5,0,1,20.5,20.5,1,\n"

@@ -2,20 +2,12 @@
 // files. read_with_tensorboard.py checks them with TensorBoard itself.
 #include "train/run/records/tensorboard.h"
 
-#include <gmock/gmock.h>
-
-#include <limits>
-
-#include "core/error.h"
 #include "tests/train/run/records/event_file.h"
 
 namespace difftape::run {
 namespace {
 
-using test::ScratchDir;
-using testing::ElementsAre;
 using testing::Pair;
-using testing::ThrowsMessage;
 
 constexpr const char* kFirst = "events.out.tfevents.000001.difftape";
 
@@ -48,11 +40,11 @@ TEST(EventWriter, writes_the_records_of_the_format) {
 TEST(EventWriter, creates_a_file_at_the_first_event_of_each_start) {
   const ScratchDir dir;
   EventWriter first(dir.path(), "");
-  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+  EXPECT_TRUE(fs::is_empty(dir.path()));
   first.write(1, {{"a", 1}}, {});
   first.write(2, {{"a", 2}}, {});
-  test::put(dir / "events.out.tfevents.000041.difftape", "");
-  test::put(dir / "events.out.tfevents.hostile", "");
+  put(dir / "events.out.tfevents.000041.difftape", "");
+  put(dir / "events.out.tfevents.hostile", "");
   EventWriter(dir.path(), "").write(2, {{"a", 3}}, {});
   EXPECT_EQ(test::events_in(dir / kFirst).size(), 5u);
   const auto second = test::events_in(dir / "events.out.tfevents.000042.difftape");

@@ -1,23 +1,10 @@
 // Ladders of learning rates: their optimum, the gap there, and the file that fixes them.
 #include "train/study/compare/lr_curves.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_study.h"
 
 namespace difftape::study {
 namespace {
-
-using test::records;
-using test::Result;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 /// Returns softmax and v2 at a size with four rungs and `seeds` seeds; best rates 2e-3 and 4e-3.
 void add_ladders(std::vector<Result>& results, const std::string& d_model, int seeds = 4) {
@@ -147,15 +134,14 @@ TEST(LrOptima, are_written_and_read_with_their_seeds_or_a_reason) {
   });
   const std::vector<RunRecord> runs = records(results);
   const std::string csv = lr_optima_csv(lr_curves(make_study(runs)));
-  EXPECT_THAT(csv,
-              testing::StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,seeds,"
-                                  "reason\nsoftmax,32,820224,0.002,0.002,0.002,2.0250,1 2 3 4,\n"));
+  EXPECT_THAT(csv, StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,seeds,"
+                              "reason\nsoftmax,32,820224,0.002,0.002,0.002,2.0250,1 2 3 4,\n"));
   EXPECT_THAT(csv,
               HasSubstr("softmax,64,820224,,,,,1,\"the lowest mean loss is at the lower end of "
                         "the ladder, 0.002; extend the ladder downward\"\n"));
   EXPECT_THAT(csv, HasSubstr("v2,64,820224,0.004,,,1.9600,1,\n"));
-  const test::ScratchDir dir;
-  test::put(dir / "lr.csv", csv);
+  const ScratchDir dir;
+  put(dir / "lr.csv", csv);
   const OwnRates own = read_own_rates(dir / "lr.csv");
   EXPECT_EQ(own.of("v2", "32").lr, 0.004);
   EXPECT_THAT(own.of("v2", "32").seeds, ElementsAre(1, 2, 3, 4));
@@ -182,16 +168,11 @@ TEST(LrOptima, are_missing_for_two_ladders_of_one_arm_and_size) {
 }
 
 TEST(OwnRates, from_other_or_damaged_files_are_rejected) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   const std::string head = "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n";
-  const auto why = [&](const std::string& text) -> std::string {
-    test::put(dir / "lr.csv", text);
-    try {
-      read_own_rates(dir / "lr.csv");
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "";
+  const auto why = [&](const std::string& text) {
+    put(dir / "lr.csv", text);
+    return message_of<DataError>([&] { read_own_rates(dir / "lr.csv"); });
   };
   EXPECT_EQ(why(head + "a,32,1,0.01,,,2,1 2,\n"), "");
   EXPECT_THAT(why("arm,lr\n"), HasSubstr("is not an lr_optimum.csv"));

@@ -1,24 +1,12 @@
 // Measures of runs that need more than one metric.
 #include "train/study/compare/measures.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-#include <set>
-#include <stdexcept>
-
 #include "core/random.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {
 namespace {
-
-using test::record;
-using test::Result;
 
 /// Returns the sensitivity for final losses of one seed at 1e-3, 1e-2, ...; NaN: diverged.
 double sensitivity(const std::vector<double>& losses) {
@@ -29,7 +17,7 @@ double sensitivity(const std::vector<double>& losses) {
     if (std::isnan(loss)) result.state = run::RunState::diverged;
     runs.push_back(record(result));
   }
-  return measures::lr_sensitivity(test::pointers(runs));
+  return measures::lr_sensitivity(pointers(runs));
 }
 
 TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_at_init) {
@@ -154,7 +142,7 @@ TEST(Quantities, match_the_generated_table) {
     table += fmt::format("| `{}` | `{}` | {} | {} | {} | {} |\n", each.name, each.metric, each.unit,
                          each.what, what_differs(each.scale), places(each));
   }
-  EXPECT_NE(test::contents(kReadme).find("\n\n" + table), std::string::npos)
+  EXPECT_NE(contents(kReadme).find("\n\n" + table), std::string::npos)
       << kReadme << " must contain, after an empty line:\n"
       << table;
 }

@@ -1,10 +1,6 @@
 // Runs read from rows of index.csv, without their directories.
 #include "train/study/compare/run_index.h"
 
-#include <gmock/gmock.h>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/quantities.h"
@@ -13,15 +9,7 @@
 namespace difftape::study {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::put;
-using test::Result;
-using testing::AllOf;
-using testing::HasSubstr;
-
-class RunIndexFile : public testing::Test {
- protected:
+struct RunIndexFile : testing::Test {
   /// Writes the index of these runs, which differ only in arm, learning rate and seed.
   fs::path write(const std::string& folder, const std::vector<RunRecord>& runs) {
     std::vector<IndexRow> rows;
@@ -56,12 +44,7 @@ class RunIndexFile : public testing::Test {
   }
   /// Returns the message of a DataError.
   static std::string error(const std::vector<fs::path>& files) {
-    try {
-      collect_runs(files);
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "no error";
+    return message_of<DataError>([&] { collect_runs(files); });
   }
   /// Replaces a string that occurs once in the index.
   static void change(const fs::path& file, const std::string& from, const std::string& to) {
@@ -71,19 +54,19 @@ class RunIndexFile : public testing::Test {
     put(file, text.replace(at, from.size(), to));
   }
 
-  test::ScratchDir dir;
+  ScratchDir dir;
   std::string data_ = "d1", val_data_;
 };
 
 TEST_F(RunIndexFile, restores_every_number_bitwise_and_missing_metrics) {
-  RunRecord run = test::record({.arm = "v2",
-                                .attention = {{"kind", "diff_v2"}},
-                                .lr = 1.0 / 3,
-                                .seed = 7,
-                                .last = {{"val/loss/code.c", 1.0 / 7}, {"act/max/0", kInfinity}},
-                                .config = {{"optim.lr", fmt::to_string(1.0 / 3)}}});
+  RunRecord run = record({.arm = "v2",
+                          .attention = {{"kind", "diff_v2"}},
+                          .lr = 1.0 / 3,
+                          .seed = 7,
+                          .last = {{"val/loss/code.c", 1.0 / 7}, {"act/max/0", kInfinity}},
+                          .config = {{"optim.lr", fmt::to_string(1.0 / 3)}}});
   run.status.diverged = run::Divergence{12, "train/loss", "", "matmul in block 0, forward"};
-  const fs::path file = write("a", {run, test::record({.arm = "softmax", .seed = 7})});
+  const fs::path file = write("a", {run, record({.arm = "softmax", .seed = 7})});
   put(dir / "a/val_groups.csv", "name,0,1\nv2-0.333333-7,0.1111111111111111,0.2222222222222222\n");
   EXPECT_THAT(contents(file), HasSubstr(",0.14285714285714285,")) << "the loss of a domain";
   const std::vector<RunRecord> read = collect_runs(std::vector{file}).runs;
@@ -116,10 +99,10 @@ TEST_F(RunIndexFile, restores_every_number_bitwise_and_missing_metrics) {
 }
 
 TEST_F(RunIndexFile, of_several_sweeps_is_one_study_with_each_run_once) {
-  const RunRecord shared = test::record({.seed = 2, .loss = 2.1});
-  const fs::path a = write("a", {test::record({.seed = 1}), shared});
-  const fs::path b = write("b", {shared, test::record({.seed = 3, .state = run::RunState::stopped}),
-                                 test::record({.seed = 4})});
+  const RunRecord shared = record({.seed = 2, .loss = 2.1});
+  const fs::path a = write("a", {record({.seed = 1}), shared});
+  const fs::path b = write(
+      "b", {shared, record({.seed = 3, .state = run::RunState::stopped}), record({.seed = 4})});
   const Collection pooled = collect_runs(std::vector{a, b.parent_path()});
   std::vector<std::uint64_t> seeds;
   for (const RunRecord& run : pooled.runs) seeds.push_back(run.seed);
@@ -131,7 +114,7 @@ TEST_F(RunIndexFile, of_several_sweeps_is_one_study_with_each_run_once) {
 }
 
 TEST_F(RunIndexFile, rejects_two_results_of_one_run_unless_only_speed_differs) {
-  const RunRecord run = test::record({.seed = 2, .loss = 2.125});
+  const RunRecord run = record({.seed = 2, .loss = 2.125});
   const fs::path a = write("a", {run}), b = write("b", {run});
   change(b, "40000", "30000");
   EXPECT_EQ(collect_runs(std::vector{a, b}).runs.size(), 1u);
@@ -143,20 +126,20 @@ TEST_F(RunIndexFile, rejects_two_results_of_one_run_unless_only_speed_differs) {
 }
 
 TEST_F(RunIndexFile, of_other_data_is_not_pooled) {
-  const fs::path a = write("a", {test::record({})});
+  const fs::path a = write("a", {record({})});
   data_ = "d2";
-  const fs::path b = write("b", {test::record({.seed = 2})});
+  const fs::path b = write("b", {record({.seed = 2})});
   EXPECT_EQ(error({a, b}), b.string() +
                                ": its data has the digest d2, but must have the digest of " +
                                a.string() + ", d1; report them separately");
   data_ = "d1";
   val_data_ = "v1";
-  EXPECT_THAT(error({a, write("c", {test::record({.seed = 2})})}),
+  EXPECT_THAT(error({a, write("c", {record({.seed = 2})})}),
               HasSubstr("its data has the digest d1/v1, but must have the digest of "));
 }
 
 TEST_F(RunIndexFile, that_is_damaged_is_rejected_with_its_location) {
-  const fs::path file = write("a", {test::record({.seed = 1}), test::record({.seed = 2})});
+  const fs::path file = write("a", {record({.seed = 1}), record({.seed = 2})});
   const std::string sound = contents(file);
   const auto damaged = [&](const std::string& from, const std::string& to) {
     put(file, sound);
@@ -184,7 +167,7 @@ TEST_F(RunIndexFile, that_is_damaged_is_rejected_with_its_location) {
 }
 
 TEST_F(RunIndexFile, without_a_complete_run_is_an_error) {
-  const fs::path file = write("a", {test::record({.state = run::RunState::stopped})});
+  const fs::path file = write("a", {record({.state = run::RunState::stopped})});
   EXPECT_THROW(collect_runs(std::vector{file}), MissingInput);
   EXPECT_FALSE(collect_runs_so_far(std::vector{file.parent_path()}));
 }

@@ -1,16 +1,7 @@
 #include "train/study/compare/run_record.h"
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/study/compare/collection.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/measures.h"
 #include "train/study/compare/quantities.h"
@@ -19,19 +10,15 @@
 namespace difftape::study {
 namespace {
 
-using test::put;
-using test::ScratchDir;
 using test::SyntheticRun;
 using test::write_run;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A run of `steps` steps with loss = step, grad_norm = 2 step and a validation every 10.
-std::filesystem::path counting_run(const std::filesystem::path& dir, Index steps) {
+fs::path counting_run(const fs::path& dir, Index steps) {
   write_run(dir, {});
-  std::filesystem::remove(dir / "metrics.jsonl");
+  fs::remove(dir / "metrics.jsonl");
   run::MetricsWriter writer(dir / "metrics.jsonl");
   for (Index step = 1; step <= steps; ++step) {
     const double value = static_cast<double>(step);
@@ -78,7 +65,7 @@ TEST(Quantities, count_the_tokens_until_a_loss_is_reached_for_the_first_time) {
   const ScratchDir dir;
   const auto tokens = [&](const std::vector<double>& losses) {
     const auto run = write_run(dir / std::to_string(losses.size()), {});
-    std::filesystem::remove(run / "metrics.jsonl");
+    fs::remove(run / "metrics.jsonl");
     run::MetricsWriter writer(run / "metrics.jsonl");
     Index step = 0;
     for (const double loss : losses) writer.write(step += 10, {{"val/loss", loss}});
@@ -100,7 +87,7 @@ TEST(LoadRun, has_the_losses_of_groups_of_documents_if_the_last_step_logged_them
   const ScratchDir dir;
   const auto groups_of = [&](const std::string& name, Index steps) {
     const auto run = write_run(dir / name, {});
-    std::filesystem::remove(run / "metrics.jsonl");
+    fs::remove(run / "metrics.jsonl");
     run::MetricsWriter writer(run / "metrics.jsonl");
     writer.write(1, {{"train/loss", 3.0}});
     if (steps > 1) {
@@ -111,8 +98,8 @@ TEST(LoadRun, has_the_losses_of_groups_of_documents_if_the_last_step_logged_them
     return load_run(run).group_losses();
   };
   const run::GroupLosses groups = groups_of("whole", 2);
-  EXPECT_THAT(groups.loss, testing::ElementsAre(1.25, testing::IsNan()));
-  EXPECT_THAT(groups.tokens, testing::ElementsAre(32, 0));
+  EXPECT_THAT(groups.loss, ElementsAre(1.25, testing::IsNan()));
+  EXPECT_THAT(groups.tokens, ElementsAre(32, 0));
   EXPECT_TRUE(groups_of("older", 1).loss.empty());
   EXPECT_TRUE(groups_of("goes_on", 3).loss.empty()) << "of an earlier last step";
 }
@@ -125,9 +112,9 @@ TEST(LoadRun, rejects_other_directories) {
 
 TEST(CollectRuns, names_runs_with_equal_names_by_their_directory) {
   const ScratchDir dir;
-  const std::vector<std::filesystem::path> dirs = {write_run(dir / "a", {.name = "twin"}),
-                                                   write_run(dir / "b", {.name = "twin"}),
-                                                   write_run(dir / "c", {.name = "single"})};
+  const std::vector<fs::path> dirs = {write_run(dir / "a", {.name = "twin"}),
+                                      write_run(dir / "b", {.name = "twin"}),
+                                      write_run(dir / "c", {.name = "single"})};
   const std::vector<RunRecord> runs = collect_runs(dirs).runs;
   EXPECT_EQ(runs[0].name, dirs[0].string());
   EXPECT_EQ(runs[1].name, dirs[1].string());
@@ -135,8 +122,8 @@ TEST(CollectRuns, names_runs_with_equal_names_by_their_directory) {
 }
 
 /// Returns a copy of the build in env.json with other values of some keys.
-void set_build(const std::filesystem::path& run, const std::map<std::string, std::string>& keys) {
-  auto env = system::parse_json(test::contents(run / "env.json"));
+void set_build(const fs::path& run, const std::map<std::string, std::string>& keys) {
+  auto env = system::parse_json(contents(run / "env.json"));
   for (const auto& [key, value] : keys) {
     if (value.empty()) {
       env["build"].erase(key);
@@ -149,7 +136,7 @@ void set_build(const std::filesystem::path& run, const std::map<std::string, std
 
 TEST(CollectRuns, notes_runs_of_several_commits_or_builds_in_one_line) {
   const ScratchDir dir;
-  std::vector<std::filesystem::path> dirs;
+  std::vector<fs::path> dirs;
   for (const char* name : {"a", "b", "c"}) {
     dirs.push_back(write_run(dir / name, {.name = name, .steps = 20}));
   }
@@ -159,12 +146,12 @@ TEST(CollectRuns, notes_runs_of_several_commits_or_builds_in_one_line) {
   set_build(dirs[2], {{"commit", "4567cdef"}});
   EXPECT_THAT(
       collect_runs(dirs).notes,
-      testing::ElementsAre(
+      ElementsAre(
           "runs of 2 commits: 0123abcd (2 runs), 4567cdef (1 run); their results may differ"));
   set_build(dirs[0], {{"compiler", "Clang 19"}});
-  EXPECT_THAT(collect_runs(dirs).notes,
-              testing::ElementsAre(
-                  "runs of 3 builds: 0123abcd Clang 19 (1 run), 0123abcd unknown "
+  EXPECT_THAT(
+      collect_runs(dirs).notes,
+      ElementsAre("runs of 3 builds: 0123abcd Clang 19 (1 run), 0123abcd unknown "
                   "compiler (1 run), 4567cdef GCC 12.2.0 (1 run); their results may differ"));
 }
 
@@ -186,17 +173,12 @@ TEST(Spikes, are_found_by_the_rule_of_the_run) {
 TEST(LoadRun, rejects_impossible_spike_rules_and_invalid_seeds) {
   const ScratchDir dir;
   const auto yaml = write_run(dir / "a", {.steps = 20}) / "config.yaml";
-  const std::string sound = test::contents(yaml);
+  const std::string sound = contents(yaml);
   const auto refused = [&](const std::string& more) {
     put(yaml, sound + more);
-    try {
-      load_run(dir / "a");
-    } catch (const ConfigError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
+    return message_of<ConfigError>([&] { load_run(dir / "a"); });
   };
-  EXPECT_EQ(refused(""), "nothing");
+  EXPECT_EQ(refused(""), "");
   EXPECT_THAT(refused("log.spike_rule: nonsense\n"), HasSubstr("config.yaml:"));
   EXPECT_THAT(refused("log.spike_rule: nonsense\n"), HasSubstr("log.spike_rule"));
   for (const char* seed : {"-1", "1.5", "many"})

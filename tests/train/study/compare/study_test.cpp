@@ -1,9 +1,5 @@
 #include "train/study/compare/study.h"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include "core/error.h"
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
@@ -12,14 +8,6 @@
 
 namespace difftape::study {
 namespace {
-
-using test::record;
-using test::records;
-using test::Result;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::ThrowsMessage;
 
 /// Returns two arms at two learning rates with three seeds: losses 2.3 and 2.4, or 0.05 lower, plus
 /// 0.01 per seed.
@@ -81,7 +69,9 @@ TEST(Study, uses_the_named_baseline_and_lists_the_arms_for_an_unknown_one) {
   EXPECT_THAT([&] { make_study(runs, "difv2"); },
               ThrowsMessage<UsageError>("report: no arm is named 'difv2'; did you mean 'diff_v2'?; "
                                         "the arms are softmax, diff_v2"));
-  EXPECT_THAT([] { make_study({}); }, ThrowsMessage<UsageError>(HasSubstr("no runs")));
+  EXPECT_THAT(
+      [] { make_study({}); },
+      ThrowsMessage<UsageError>("report: there are no runs; give at least one run directory"));
 }
 
 TEST(Study, splits_arms_whose_runs_differ_in_more_than_the_seed) {
@@ -214,9 +204,9 @@ TEST(StudyText, of_single_runs_compares_them_without_claims) {
   const std::string text = study_text(make_study(runs), 100);
   EXPECT_THAT(text, HasSubstr("val vs softmax"));
   EXPECT_THAT(text, HasSubstr("decides nothing"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("claim")));
+  EXPECT_THAT(text, Not(HasSubstr("claim")));
   const Study study = make_study(runs);
-  const JudgedClaims answers(test::some_claims(), study.runs());
+  const JudgedClaims answers(some_claims(), study.runs());
   EXPECT_THAT(study_text(study, 100, &answers),
               AllOf(HasSubstr("\nnot tested, one seed: no interval: v2_loss\n"),
                     HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss\n"),
@@ -227,7 +217,7 @@ TEST(StudyText, fits_the_terminal) {
   const std::vector<RunRecord> runs = records(sweep());
   for (const std::size_t width : {80u, 100u, 200u}) {
     const Study study = make_study(runs);
-    const JudgedClaims answers(test::some_claims(), study.runs());
+    const JudgedClaims answers(some_claims(), study.runs());
     const std::string text = study_text(study, width, &answers);
     std::size_t longest = 0, begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {

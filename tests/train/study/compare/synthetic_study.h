@@ -1,15 +1,7 @@
 #pragma once
 // Synthetic runs in memory: short metrics, any configuration, any state.
 
-#include <fmt/format.h>
-
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "core/error.h"
-#include "core/real.h"
+#include "tests/support/test.h"
 #include "train/run/config/reader.h"
 #include "train/study/compare/run_record.h"
 
@@ -105,3 +97,12 @@ inline std::vector<const study::RunRecord*> pointers(const std::vector<study::Ru
 }
 
 }  // namespace difftape::test
+
+namespace difftape::study {
+
+using test::pointers;
+using test::record;
+using test::records;
+using test::Result;
+
+}  // namespace difftape::study

@@ -1,22 +1,11 @@
 #include "train/study/compare/tables.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <map>
-
-#include "core/real.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {
 namespace {
-
-using test::records;
-using test::Result;
-using testing::HasSubstr;
-using testing::Not;
 
 RunRecord run_of(const std::string& name, const std::map<std::string, double>& numbers) {
   RunRecord run;
@@ -289,8 +278,8 @@ TEST(Headline, skips_learning_rates_at_which_a_run_diverged) {
   once.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.9});
   once.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.9});
   EXPECT_THAT(headline_of(once),
-              testing::StartsWith("lowest validation loss: v1 1.9000 at learning rate 0.01, 0.1000 "
-                                  "below softmax at learning rate 0.001; 95 % interval "))
+              StartsWith("lowest validation loss: v1 1.9000 at learning rate 0.01, 0.1000 "
+                         "below softmax at learning rate 0.001; 95 % interval "))
       << "not the 1.5 of the seed that is left at 0.001";
   EXPECT_THAT(headline_of(once), Not(HasSubstr("left out")));
 }
@@ -331,11 +320,11 @@ TEST(Headline, of_a_task_among_others_is_short_and_explained_below_the_tables) {
   const std::string line =
       "800 steps: lowest validation loss v2_no_lambda 1.9210, 0.0800 below softmax (0.0552 to "
       "0.1048, n 3)\n";
-  EXPECT_THAT(headline_of(results), testing::StartsWith(line));
+  EXPECT_THAT(headline_of(results), StartsWith(line));
   EXPECT_LE(line.size(), 100u);
   const std::vector<RunRecord> runs = records(results);
   const std::string text = study_text(make_study(runs), 400);
-  EXPECT_THAT(text, testing::StartsWith(line + "1600 steps: lowest validation loss "));
+  EXPECT_THAT(text, StartsWith(line + "1600 steps: lowest validation loss "));
   EXPECT_THAT(text, HasSubstr("brackets contain the 95 %"));
 }
 
@@ -343,7 +332,7 @@ TEST(Headline, of_a_single_run_compares_nothing) {
   const std::vector<RunRecord> runs = records({{.loss = 1.7388}});
   EXPECT_EQ(headline(make_study(runs)), "validation loss: softmax 1.7388");
   const std::string text = study_text(make_study(runs), 100);
-  EXPECT_THAT(text, testing::StartsWith("validation loss: softmax 1.7388\n\n"));
+  EXPECT_THAT(text, StartsWith("validation loss: softmax 1.7388\n\n"));
   EXPECT_THAT(text, Not(HasSubstr("not tested")));
 }
 

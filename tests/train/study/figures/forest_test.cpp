@@ -1,21 +1,8 @@
+#include "tests/support/test.h"
 #include "train/study/figures/figures.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <regex>
-#include <set>
-#include <utility>
-
-#include "tests/support/count.h"
 
 namespace difftape::study {
 namespace {
-
-using test::count;
-using testing::HasSubstr;
-using testing::Not;
 
 /// Results of the shipped sweep of stability at learning rate 0.01, three seeds each.
 std::vector<ForestRow> rows() {

@@ -1,20 +1,11 @@
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
 
-#include "tests/support/count.h"
+#include "tests/support/test.h"
 #include "train/study/figures/drawing.h"
 #include "train/study/figures/figures.h"
 
 namespace difftape::study::svg {
 namespace {
-
-using test::count;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(SvgText, is_escaped_and_cut_between_characters) {
   EXPECT_EQ(escape("<a & \"b\"\x01>"), "&lt;a &amp; &quot;b&quot;&gt;");

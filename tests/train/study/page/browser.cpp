@@ -2,11 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <regex>
-#include <sstream>
-#include <stdexcept>
-
 #include "tests/train/app/program.h"
 
 namespace difftape::test {
@@ -48,7 +43,7 @@ std::string find_browser() {
 
 Visit visit(const ScratchDir& dir, const std::string& html,
             const std::vector<std::string>& options) {
-  const std::filesystem::path page = dir / "visited.html";
+  const fs::path page = dir / "visited.html";
   put(page, html);
   std::vector<std::string> arguments = {"--headless",
                                         "--no-sandbox",

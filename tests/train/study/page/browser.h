@@ -1,16 +1,6 @@
 #pragma once
 // Opens pages, such as reports of synthetic runs, in headless chromium.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/claims/output.h"
@@ -51,8 +41,7 @@ namespace difftape::study {
 /// JavaScript that uses all controls of the page and leaves its observations.
 extern const char* const kUser;
 
-class ReportInBrowser : public testing::Test {
- protected:
+struct ReportInBrowser : testing::Test {
   void SetUp() override {
     if (!test::find_browser().empty()) return;
     if (std::getenv("DIFFTAPE_TEST_BROWSER")) {
@@ -62,24 +51,24 @@ class ReportInBrowser : public testing::Test {
     }
   }
 
-  std::string page_of(const std::vector<std::filesystem::path>& dirs,
+  std::string page_of(const std::vector<fs::path>& dirs,
                       const std::string& title = "A comparison") const {
     const std::vector<RunRecord> runs = collect_runs(dirs).runs;
     const Study study = make_study(runs);
-    const JudgedClaims claims(test::some_claims(), study.runs());
+    const JudgedClaims claims(some_claims(), study.runs());
     write_report(study, dir / "report.html", title, {.claims = &claims});
-    return test::contents(dir / "report.html");
+    return contents(dir / "report.html");
   }
 
   /// Returns the value that a script leaves at the end of a page that logs nothing.
   nlohmann::json look(const std::string& html, const std::string& script,
                       const std::vector<std::string>& options = {}) const {
     const test::Visit visit = test::visit(dir, test::with_script(html, script), options);
-    EXPECT_THAT(visit.console, testing::IsEmpty());
+    EXPECT_THAT(visit.console, IsEmpty());
     return test::results(visit);
   }
 
-  const test::ScratchDir dir;
+  const ScratchDir dir;
 };
 
 }  // namespace difftape::study

@@ -1,8 +1,4 @@
 // The tables of the page in chromium.
-#include <gmock/gmock.h>
-
-#include <algorithm>
-
 #include "tests/train/app/program.h"
 #include "tests/train/study/page/browser.h"
 #include "tests/train/study/page/run_row.h"
@@ -12,8 +8,6 @@ namespace difftape::study {
 namespace {
 
 using namespace test;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using Json = nlohmann::json;
 
 class TablesInBrowser : public ReportInBrowser {};
@@ -65,7 +59,7 @@ TEST_F(TablesInBrowser, tables_of_a_sweep_equal_the_tables_of_the_study) {
   ASSERT_EQ(verdicts.size(), 1u);
   const JudgedClaims claims(test::some_claims(), study.runs());
   EXPECT_EQ(verdicts[0], verdict_table(claims.results).rows);
-  EXPECT_THAT(verdicts[0], testing::Not(IsEmpty()));
+  EXPECT_THAT(verdicts[0], Not(IsEmpty()));
 }
 
 TEST_F(TablesInBrowser, tables_are_sorted_by_the_clicked_header) {

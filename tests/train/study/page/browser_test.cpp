@@ -1,14 +1,6 @@
 // The page in chromium: uses its controls and reads back its numbers.
 #include "tests/train/study/page/browser.h"
 
-#include <fmt/format.h>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <fstream>
-
 #include "tests/train/study/page/run_row.h"
 #include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
@@ -20,8 +12,6 @@ namespace {
 using namespace test;
 using testing::Each;
 using testing::Gt;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using Json = nlohmann::json;
 
 Rows lines(const std::string& csv) {
@@ -113,7 +103,7 @@ TEST_F(ReportInBrowser, csv_files_contain_the_logged_values) {
 }
 
 TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_with_their_numbers) {
-  std::vector<std::filesystem::path> dirs;
+  std::vector<fs::path> dirs;
   for (const char* clip : {"0.5", "1", "2"}) {
     for (const char* lr : {"0.001", "0.01"}) {
       const std::string name = std::string("clip") + clip + "-lr" + lr;
@@ -263,7 +253,7 @@ TEST_F(ReportInBrowser, tables_and_static_figures_work_without_javascript) {
 
 TEST_F(ReportInBrowser, a_phone_scrolls_the_page_only_vertically) {
   const auto dirs = write_sweep(dir.path(), 7, 1, 100);
-  std::vector<std::filesystem::path> more = dirs;
+  std::vector<fs::path> more = dirs;
   more.push_back(write_run(dir / "long", {.name = std::string(90, 'n'), .answers = true}));
   const std::string frame = "<body><iframe style=\"border:0;width:400px;height:800px\" srcdoc=\"" +
                             escape_html(page_of(more, std::string(80, 'w'))) +

@@ -1,18 +1,13 @@
 // Reports of hostile run directories, in chromium.
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "core/error.h"
 #include "tests/train/study/page/browser.h"
 
 namespace difftape::study {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace test;
 using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using Json = nlohmann::json;
 
 /// Returns elements and events on the page that text alone cannot create.

@@ -1,20 +1,9 @@
 // Heat maps of layers, of accuracies and of grids, as the script of the page reads them.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "core/real.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/page/sections.h"
 
 namespace difftape::study::page {
 namespace {
-
-using test::record;
-using test::records;
-using test::Result;
-using testing::HasSubstr;
-using testing::Not;
 
 /// Returns the section that `make` makes of these runs.
 template <class F>

@@ -1,14 +1,5 @@
 #include "train/study/page/report.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-#include <regex>
-
-#include "core/error.h"
-#include "tests/support/count.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "train/study/compare/claims/output.h"
@@ -19,27 +10,21 @@
 namespace difftape::study {
 namespace {
 
-using test::contents;
-using test::count;
-using test::ScratchDir;
 using test::SyntheticRun;
 using test::write_run;
-using testing::HasSubstr;
-using testing::Not;
-using testing::ThrowsMessage;
 using Ordered = nlohmann::ordered_json;
 
 constexpr std::size_t kLimit = 2'000'000;
 
 std::string report_of(const ScratchDir& dir, const std::vector<SyntheticRun>& runs,
                       const std::string& title = "A comparison") {
-  std::vector<std::filesystem::path> dirs;
+  std::vector<fs::path> dirs;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     dirs.push_back(write_run(dir / std::to_string(i), runs[i]));
   }
   const std::vector<RunRecord> records = collect_runs(dirs).runs;
   const Study study = make_study(records);
-  const JudgedClaims claims(test::some_claims(), study.runs());
+  const JudgedClaims claims(some_claims(), study.runs());
   write_report(study, dir / "report.html", title,
                {.claims = study.arms.size() > 1 ? &claims : nullptr});
   return contents(dir / "report.html");
@@ -243,7 +228,7 @@ TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
 TEST(Report, notes_unreadable_attention_maps_and_continues) {
   const ScratchDir dir;
   const auto run = write_run(dir / "a", {.steps = 50});
-  test::put(run / "metrics.h5", "not HDF5");
+  put(run / "metrics.h5", "not HDF5");
   const std::vector<RunRecord> runs{load_run(run)};
   write_report(make_study(runs), dir / "r.html", "");
   EXPECT_THAT(contents(dir / "r.html"), HasSubstr("a/metrics.h5"));
@@ -267,7 +252,7 @@ TEST(Report, writes_the_learning_rate_curve_as_a_file) {
   const auto dirs = test::write_sweep(dir.path(), 2, 1, 100);
   const std::vector<RunRecord> runs = collect_runs(dirs).runs;
   write_lr_curve(make_study(runs), dir / "lr.svg");
-  EXPECT_THAT(contents(dir / "lr.svg"), testing::StartsWith("<svg xmlns="));
+  EXPECT_THAT(contents(dir / "lr.svg"), StartsWith("<svg xmlns="));
   EXPECT_THAT([&] { write_lr_curve(make_study(std::span(runs).first(1)), dir / "lr.svg"); },
               ThrowsMessage<UsageError>(HasSubstr("at least two peak learning rates")));
 }
@@ -281,11 +266,8 @@ TEST(Report, text_from_a_run_stays_text) {
   EXPECT_THAT(page, HasSubstr("<h1>&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
 }
 
-TEST(Report, needs_runs_and_a_place_to_write) {
+TEST(Report, needs_a_place_to_write) {
   const ScratchDir dir;
-  EXPECT_THAT(
-      [&] { make_study({}); },
-      ThrowsMessage<UsageError>("report: there are no runs; give at least one run directory"));
   const std::vector<RunRecord> runs{load_run(write_run(dir / "a", {}))};
   EXPECT_THAT(
       [&] { write_report(make_study(runs), "/nowhere/r.html", ""); },

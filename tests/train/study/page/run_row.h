@@ -1,16 +1,7 @@
 #pragma once
 // Recomputes the row of a run in the table of single runs from metrics.jsonl.
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
+#include "tests/support/test.h"
 #include "train/system/json.h"
 #include "train/system/text_table.h"
 
@@ -22,7 +13,7 @@ struct Logged {
   double val = 0;
 };
 
-inline Logged logged(const std::filesystem::path& run) {
+inline Logged logged(const fs::path& run) {
   Logged found;
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
@@ -49,7 +40,7 @@ inline double middle(std::vector<double> values) {
 }
 
 /// Compares the row of a run in the table of single runs with its metrics.jsonl.
-inline void expect_row(const std::vector<std::string>& row, const std::filesystem::path& run,
+inline void expect_row(const std::vector<std::string>& row, const fs::path& run,
                        double baseline_val) {
   const Logged metrics = logged(run);
   const std::size_t last = std::max<std::size_t>(10, metrics.train.size() / 20);

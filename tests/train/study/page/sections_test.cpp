@@ -1,13 +1,8 @@
 // Sections with text and tables.
 #include "train/study/page/sections.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
@@ -19,20 +14,16 @@
 namespace difftape::study::page {
 namespace {
 
-using test::ScratchDir;
 using test::SyntheticRun;
 using test::write_run;
-using testing::AllOf;
 using testing::AnyOf;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(RunsSection, links_the_files_that_each_run_has) {
   const ScratchDir dir;
   const auto run = write_run(dir / "runs/a b#1", {.steps = 50});
-  test::put(run / "stdout.log", "step 1\n");
+  put(run / "stdout.log", "step 1\n");
   const std::vector<RunRecord> runs{load_run(run)};
-  std::filesystem::remove(run / "config.yaml");
+  fs::remove(run / "config.yaml");
   EXPECT_THAT(runs_section(make_study(runs), dir / "pages"),
               HasSubstr("<td class=\"left files\"><a href=\"../runs/a%20b%231/metrics.jsonl\">"
                         "metrics</a><a href=\"../runs/a%20b%231/stdout.log\">log</a></td></tr>"))
@@ -40,14 +31,14 @@ TEST(RunsSection, links_the_files_that_each_run_has) {
 }
 
 TEST(RunsSection, notes_below_the_table_which_pairs_are_excluded) {
-  std::vector<test::Result> results;
+  std::vector<Result> results;
   for (const char* arm : {"softmax", "<v1>"}) {
     for (const int seed : {1, 2, 3}) results.push_back({.arm = arm, .seed = seed});
   }
-  std::vector<RunRecord> runs = test::records(results);
-  EXPECT_THAT(runs_section(make_study(runs), ""), testing::Not(HasSubstr("leave out")));
+  std::vector<RunRecord> runs = records(results);
+  EXPECT_THAT(runs_section(make_study(runs), ""), Not(HasSubstr("leave out")));
   results.back().state = run::RunState::diverged;
-  runs = test::records(results);
+  runs = records(results);
   EXPECT_THAT(
       runs_section(make_study(runs), ""),
       HasSubstr("<p class=\"muted note\">Differences and their p values exclude pairs in which "
@@ -56,7 +47,7 @@ TEST(RunsSection, notes_below_the_table_which_pairs_are_excluded) {
 
 TEST(RunsSection, marks_each_row_of_a_study_with_the_color_of_its_arm) {
   const std::vector<RunRecord> runs =
-      test::records({{.arm = "diff"}, {.arm = "diff", .lr = 0.1}, {.arm = "diff_v2", .seed = 2}});
+      records({{.arm = "diff"}, {.arm = "diff", .lr = 0.1}, {.arm = "diff_v2", .seed = 2}});
   EXPECT_THAT(runs_section(make_study(runs), ""),
               AllOf(HasSubstr("arm-0\"></span>diff</th><td class=\"number\">0.001</td>"),
                     HasSubstr("arm-0\"></span>diff</th><td class=\"number\">0.1</td>"),
@@ -64,14 +55,14 @@ TEST(RunsSection, marks_each_row_of_a_study_with_the_color_of_its_arm) {
 }
 
 TEST(VerdictsSection, gives_each_verdict_its_words_and_the_mark_of_the_forest_plot) {
-  std::vector<test::Result> results;
+  std::vector<Result> results;
   for (const int seed : {1, 2, 3, 4, 5, 6}) {
     results.push_back({.seed = seed, .loss = 2.3 + 0.001 * (seed % 2)});
     results.push_back({.arm = "v<2>", .attention = {{"kind", "diff_v2"}}, .seed = seed, .loss = 2});
   }
-  const std::vector<RunRecord> runs = test::records(results);
+  const std::vector<RunRecord> runs = records(results);
   const Study study = make_study(runs);
-  const JudgedClaims claims(test::some_claims(), study.runs());
+  const JudgedClaims claims(some_claims(), study.runs());
   const std::string html = verdicts_section(claims);
   ASSERT_EQ(claims.results[0].verdict.finding, Finding::supported);
   const std::string icon = svg::verdict_icon(svg::look_of({Finding::supported, true}));

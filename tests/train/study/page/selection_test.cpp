@@ -1,14 +1,7 @@
 #include "train/study/page/sections.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <functional>
-#include <limits>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/collection.h"
@@ -17,12 +10,8 @@
 namespace difftape::study::page {
 namespace {
 
-using test::ScratchDir;
 using test::write_run;
 using test::write_sweep;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 RunRecord run_with(const std::vector<double>& losses) {
   RunRecord run;
@@ -93,10 +82,10 @@ TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
 
 TEST(Selection, shows_the_learning_rate_where_the_fewest_runs_diverged) {
   const std::vector<RunRecord> runs =
-      test::records({{.lr = 1e-3, .loss = 5.4},
-                     {.lr = 1e-3, .seed = 2, .loss = 5.4},
-                     {.lr = 1e-2, .loss = 2.3},
-                     {.lr = 1e-2, .seed = 2, .state = run::RunState::diverged}});
+      records({{.lr = 1e-3, .loss = 5.4},
+               {.lr = 1e-3, .seed = 2, .loss = 5.4},
+               {.lr = 1e-2, .loss = 2.3},
+               {.lr = 1e-2, .seed = 2, .state = run::RunState::diverged}});
   const Study study = make_study(runs);
   EXPECT_EQ(best_lr(study, lr_curves(study)), 1e-3);
 }
@@ -167,7 +156,7 @@ TEST(Decimate, leaves_a_short_curve_alone) {
 
 /// A run that also logged metrics of layers, heads and parameters.
 RunRecord logging() {
-  RunRecord run = test::record({});
+  RunRecord run = record({});
   const std::size_t rows = run.metrics.step.size();
   for (const char* name : {"attn/entropy/0", "attn/entropy/2", "attn/entropy/10",
                            "optim/update_ratio/lm_head.weight", "val/old_name"}) {

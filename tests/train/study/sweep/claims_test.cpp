@@ -1,19 +1,10 @@
 // Sweeps with claims, which are preregistered before the runs and judged after them.
-#include <gmock/gmock.h>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/claims_file.h"
 
 namespace difftape::study {
 namespace {
-
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kPrimary = R"(margins: {val_loss: {margin: 0.01, reason: r}}
 claims:
@@ -27,8 +18,7 @@ claims:
     planned_sd: 0.01
 )";
 
-class SweepWithClaims : public testing::Test {
- protected:
+struct SweepWithClaims : testing::Test {
   SweepWithClaims() {
     sweep_softmax_and("{model.attention.kind: diff_v2}");
     put(project / "mine.yaml", kPrimary);
@@ -51,7 +41,7 @@ class SweepWithClaims : public testing::Test {
     return project.difftape(arguments);
   }
 
-  test::TinyProject project;
+  TinyProject project;
 };
 
 TEST_F(SweepWithClaims, records_them_in_every_run_and_judges_them_at_its_end) {
@@ -84,40 +74,35 @@ TEST_F(SweepWithClaims, prints_their_power_before_training) {
   const Outcome power = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(power.exit, 0) << power.err;
   EXPECT_THAT(power.out, HasSubstr("\nv2_loss  primary"));
-  const Outcome one = difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1]"});
-  EXPECT_EQ(one.exit, 64);
-  EXPECT_THAT(one.err, HasSubstr("one seed decides nothing"));
-  EXPECT_FALSE(std::filesystem::exists(project / "runs"));
+  EXPECT_THAT(test::error(64, difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1]"})),
+              HasSubstr("one seed decides nothing"));
+  EXPECT_FALSE(fs::exists(project / "runs"));
 }
 
 TEST_F(SweepWithClaims, rejects_claims_about_unknown_arms_and_quantities) {
   std::string text = kPrimary;
   text.replace(text.find("softmax"), 7, "sofmax");
   put(project / "mine.yaml", text);
-  const Outcome arm = difftape({"sweep", "s.yaml", "--out", "out"});
-  EXPECT_EQ(arm.exit, 78);
-  EXPECT_THAT(arm.err, AllOf(HasSubstr("mine.yaml:"), HasSubstr("'sofmax' is not an arm of this "
-                                                                "sweep (softmax, diff_v2)")));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--out", "out"})),
+              AllOf(HasSubstr("mine.yaml:"), HasSubstr("'sofmax' is not an arm of this "
+                                                       "sweep (softmax, diff_v2)")));
   text = kPrimary;
   text.replace(text.find("val_loss"), 8, "val_los");
   put(project / "mine.yaml", text);
-  const Outcome quantity = difftape({"sweep", "s.yaml", "--out", "out"});
-  EXPECT_EQ(quantity.exit, 78);
-  EXPECT_THAT(quantity.err, HasSubstr("val_loss"));
-  EXPECT_FALSE(std::filesystem::exists(project / "out"));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--out", "out"})),
+              HasSubstr("val_loss"));
+  EXPECT_FALSE(fs::exists(project / "out"));
 }
 
 TEST_F(SweepWithClaims, rejects_claims_of_other_seeds_and_missing_files) {
   put(project / "mine.yaml", "seeds: [11, 12, 13]\n" + std::string(kPrimary));
-  const Outcome seeds = difftape({"sweep", "s.yaml", "--out", "out"});
-  EXPECT_EQ(seeds.exit, 78);
-  EXPECT_THAT(seeds.err, HasSubstr("s.yaml:4:11: error: sweep.claims: the claims of mine.yaml "
-                                   "count none of the seeds that this sweep trains"));
-  std::filesystem::remove(project / "mine.yaml");
-  const Outcome file = difftape({"sweep", "s.yaml", "--out", "out"});
-  EXPECT_EQ(file.exit, 78);
-  EXPECT_THAT(file.err, HasSubstr("s.yaml:4:11: error: sweep.claims: mine.yaml does not exist"));
-  EXPECT_FALSE(std::filesystem::exists(project / "out"));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--out", "out"})),
+              HasSubstr("s.yaml:4:11: error: sweep.claims: the claims of mine.yaml "
+                        "count none of the seeds that this sweep trains"));
+  fs::remove(project / "mine.yaml");
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--out", "out"})),
+              HasSubstr("s.yaml:4:11: error: sweep.claims: mine.yaml does not exist"));
+  EXPECT_FALSE(fs::exists(project / "out"));
 }
 
 TEST_F(SweepWithClaims, accepts_arms_of_a_grid_and_of_controls) {
@@ -128,28 +113,24 @@ TEST_F(SweepWithClaims, accepts_arms_of_a_grid_and_of_controls) {
       "  claims: mine.yaml\n"
       "  grid: {model.d_ff: [24, 32]}\n"
       "  arms: {softmax: {}, diff_v2: {model.attention.kind: diff_v2}}\n");
-  const Outcome without = difftape({"sweep", "s.yaml", "--dry-run"});
-  EXPECT_EQ(without.exit, 78);
-  EXPECT_THAT(without.err,
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--dry-run"})),
               AllOf(HasSubstr("'softmax' is not an arm of this sweep (softmax-d_ff24, "),
                     HasSubstr("names of arms include swept values")));
   std::string text = kPrimary;
   text.replace(text.find("diff_v2"), 7, "diff_v2-d_ff24");
   text.replace(text.find("softmax"), 7, "softmax-d_ff32");
   put(project / "mine.yaml", text + "    controls: [{arm: sofmax, metric: val_loss, from: 1}]\n");
-  const Outcome control = difftape({"sweep", "s.yaml", "--dry-run"});
-  EXPECT_EQ(control.exit, 78);
-  EXPECT_THAT(control.err, AllOf(HasSubstr("'sofmax' is not an arm"), Not(HasSubstr("'diff"))));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--dry-run"})),
+              AllOf(HasSubstr("'sofmax' is not an arm"), Not(HasSubstr("'diff"))));
   put(project / "mine.yaml", text);
   EXPECT_EQ(difftape({"sweep", "s.yaml", "--dry-run"}).exit, 0);
 }
 
 TEST_F(SweepWithClaims, skips_claims_about_other_sweeps) {
   put(project / "mine.yaml", std::string(kPrimary) + "    where: {optim.lr: 0.5}\n");
-  const Outcome none = difftape({"sweep", "s.yaml", "--power"});
-  EXPECT_EQ(none.exit, 78);
-  EXPECT_THAT(none.err, HasSubstr("s.yaml:4:11: error: sweep.claims: no run of this sweep matches "
-                                  "'where' of any claim of mine.yaml"));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--power"})),
+              HasSubstr("s.yaml:4:11: error: sweep.claims: no run of this sweep matches "
+                        "'where' of any claim of mine.yaml"));
   std::string other = kPrimary;
   other.replace(0, other.find("  v2_loss"), "");
   other.replace(other.find("v2_loss"), 7, "v2_fast");
@@ -172,27 +153,24 @@ TEST_F(SweepWithClaims, computes_power_for_the_planned_seeds) {
 
 TEST_F(SweepWithClaims, rejects_claims_about_arms_of_different_tasks) {
   sweep_softmax_and("{model.attention.kind: diff_v2, train.steps: 7}");
-  const Outcome outcome = difftape({"sweep", "s.yaml", "--power"});
-  EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("claims.v2_loss: diff_v2 and softmax cannot be compared: "
-                                     "train.steps is 7 and "));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--power"})),
+              HasSubstr("claims.v2_loss: diff_v2 and softmax cannot be compared: "
+                        "train.steps is 7 and "));
 }
 
 TEST_F(SweepWithClaims, checks_the_arms_of_both_differences) {
   put(project / "mine.yaml",
       std::string(kPrimary) + "    compared_with: {arm: diff_v2, reference: sofmax}\n");
-  const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
-  EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("'sofmax' is not an arm of this sweep (softmax, diff_v2)"));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--dry-run"})),
+              HasSubstr("'sofmax' is not an arm of this sweep (softmax, diff_v2)"));
 }
 
 TEST_F(SweepWithClaims, writes_their_digest) {
   put(project / "s.yaml",
       "base: tiny.yaml\nrun: {claims: abc}\nsweep: {arms: {softmax: {}, diff_v2: {}}}\n");
-  const Outcome outcome = difftape({"sweep", "s.yaml", "--dry-run"});
-  EXPECT_EQ(outcome.exit, 78);
-  EXPECT_THAT(outcome.err, HasSubstr("s.yaml:2:7: error: run.claims: a sweep sets this key; use "
-                                     "sweep.claims instead"));
+  EXPECT_THAT(test::error(78, difftape({"sweep", "s.yaml", "--dry-run"})),
+              HasSubstr("s.yaml:2:7: error: run.claims: a sweep sets this key; use "
+                        "sweep.claims instead"));
 }
 
 }  // namespace

@@ -8,14 +8,6 @@
 namespace difftape::study {
 namespace {
 
-namespace fs = std::filesystem;
-using test::contents;
-using test::Outcome;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-
 class Recovery : public test::SweepProject {
  protected:
   Recovery()
@@ -38,13 +30,13 @@ class Recovery : public test::SweepProject {
 
 TEST_F(Recovery, a_run_killed_before_its_first_status_restarts) {
   ASSERT_EQ(sweep().exit, 0);
-  const std::string whole = test::measured(project / "out/diff_v1");
+  const std::string whole = measured(project / "out/diff_v1");
   break_off("diff_v1");
   EXPECT_THAT(sweep({"--dry-run"}).out, testing::ContainsRegex("\ndiff_v1 .* new *\n"));
   const Outcome again = sweep();
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("diff_v1: started\n"));
-  EXPECT_EQ(test::measured(project / "out/diff_v1"), whole);
+  EXPECT_EQ(measured(project / "out/diff_v1"), whole);
   EXPECT_FALSE(fs::exists(project / "out/diff_v1/status.json.tmp"));
 }
 
@@ -69,9 +61,7 @@ TEST_F(Recovery, a_run_that_another_process_just_started_is_not_touched) {
   ASSERT_EQ(sweep().exit, 0);
   break_off("diff_v1");
   const system::DirectoryLock held(project / "out/diff_v1");
-  const Outcome outcome = sweep();
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err, HasSubstr("out/diff_v1: another process is training here"));
+  EXPECT_THAT(test::error(74, sweep()), HasSubstr("out/diff_v1: another process is training here"));
   EXPECT_TRUE(fs::exists(project / "out/diff_v1/status.json.tmp"));
 }
 
@@ -107,7 +97,7 @@ TEST_F(Recovery, a_failure_to_write_the_report_sets_the_exit_code) {
 }
 
 TEST(RunStart, consists_of_the_files_before_the_first_status) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   const fs::path run = dir / "run";
   EXPECT_FALSE(run::is_partial_start(run));
   fs::create_directories(run);
@@ -130,7 +120,7 @@ TEST(RunStart, consists_of_the_files_before_the_first_status) {
 }
 
 TEST(Conclude, a_worker_killed_by_the_signal_of_the_sweep_was_stopped) {
-  const test::ScratchDir dir;
+  const ScratchDir dir;
   for (const int signal : {SIGINT, SIGTERM}) {
     RunProgress stopped, failed, crashed;
     finish(dir.path(), {0, signal}, signal, "killed", stopped);

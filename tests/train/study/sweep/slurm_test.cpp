@@ -1,8 +1,6 @@
 // Sweeps on a Slurm cluster of two nodes on this machine (tests/cluster/slurm.sh).
 #include "train/study/sweep/sweep.h"
 
-#include <gmock/gmock.h>
-
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
 
@@ -10,27 +8,22 @@ namespace difftape::study {
 namespace {
 
 using test::becomes_true;
-using test::contents;
-using test::Outcome;
-using testing::HasSubstr;
-using Words = std::vector<std::string>;
 
 bool is_installed(const std::string& program) {
   const std::string path = std::getenv("PATH") + std::string(":/usr/sbin");
   std::istringstream folders(path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (std::filesystem::exists(std::filesystem::path(folder) / program)) return true;
+    if (fs::exists(fs::path(folder) / program)) return true;
   }
   return false;
 }
 
-class Slurm : public testing::Test {
- protected:
+struct Slurm : testing::Test {
   static void SetUpTestSuite() {
     for (const char* program : {"munged", "slurmctld", "slurmd", "sbatch"}) {
       if (!is_installed(program)) return;
     }
-    dir = std::make_unique<test::ScratchDir>();
+    dir = std::make_unique<ScratchDir>();
     started = cluster("start", "2");
   }
   static void TearDownTestSuite() {
@@ -54,14 +47,14 @@ class Slurm : public testing::Test {
     std::string list;
     for (Index seed = 1; seed <= seeds; ++seed)
       list += fmt::format("{}{}", seed > 1 ? ", " : "", seed);
-    test::put(project / "s.yaml", fmt::format("base: tiny.yaml\n"
-                                              "train: {{steps: {}, checkpoint_interval: 100}}\n"
-                                              "sweep:\n"
-                                              "  seeds: [{}]\n"
-                                              "  arms:\n"
-                                              "    softmax: {{}}\n"
-                                              "    diff_v2: {{model.attention.kind: diff_v2}}\n",
-                                              steps, list));
+    put(project / "s.yaml", fmt::format("base: tiny.yaml\n"
+                                        "train: {{steps: {}, checkpoint_interval: 100}}\n"
+                                        "sweep:\n"
+                                        "  seeds: [{}]\n"
+                                        "  arms:\n"
+                                        "    softmax: {{}}\n"
+                                        "    diff_v2: {{model.attention.kind: diff_v2}}\n",
+                                        steps, list));
   }
   Outcome difftape(const Words& arguments) const {
     return project.difftape(arguments, {.environment = {{"SLURM_CONF", *dir / "slurm.conf"}}});
@@ -86,25 +79,23 @@ class Slurm : public testing::Test {
   /// Returns the last step that a run has done.
   Index steps_of(const std::string& run) const {
     std::error_code ignored;
-    if (!std::filesystem::exists(project / ("out/" + run + "/checkpoints/latest"), ignored))
-      return 0;
+    if (!fs::exists(project / ("out/" + run + "/checkpoints/latest"), ignored)) return 0;
     return run::read_status(project / ("out/" + run)).step;
   }
   void expect_the_bits_of_one_machine() const {
     ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "here", "--jobs", "2"}).exit, 0);
-    for (const auto& entry : std::filesystem::directory_iterator(project / "here")) {
+    for (const auto& entry : fs::directory_iterator(project / "here")) {
       if (!entry.is_directory()) continue;
       const std::string name = entry.path().filename();
-      EXPECT_TRUE(test::measured(project / ("out/" + name)) == test::measured(entry.path()))
-          << name;
+      EXPECT_TRUE(measured(project / ("out/" + name)) == measured(entry.path())) << name;
     }
   }
 
-  static std::unique_ptr<test::ScratchDir> dir;
+  static std::unique_ptr<ScratchDir> dir;
   static Outcome started;
-  test::TinyProject project;
+  TinyProject project;
 };
-std::unique_ptr<test::ScratchDir> Slurm::dir;
+std::unique_ptr<ScratchDir> Slurm::dir;
 Outcome Slurm::started;
 
 TEST_F(Slurm, trains_and_compares_all_runs_bitwise_as_one_machine_does) {
@@ -112,7 +103,7 @@ TEST_F(Slurm, trains_and_compares_all_runs_bitwise_as_one_machine_does) {
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("submitted 6 runs as job array"));
   EXPECT_TRUE(becomes_true([&] { return queue_is_empty(); }));
-  EXPECT_TRUE(std::filesystem::exists(project / "out/report.html"))
+  EXPECT_TRUE(fs::exists(project / "out/report.html"))
       << contents(project / "out/slurm/compare.log");
   EXPECT_THAT(contents(project / "out/summary.txt"), HasSubstr("diff_v2"));
   expect_the_bits_of_one_machine();
@@ -149,28 +140,24 @@ TEST_F(Slurm, a_failed_node_loses_nothing) {
 TEST_F(Slurm, does_not_get_the_same_runs_twice) {
   sweep(100000, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
-  const Outcome again = difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"});
-  EXPECT_EQ(again.exit, 74);
-  EXPECT_THAT(again.err,
+  EXPECT_THAT(test::error(74, difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"})),
               testing::ContainsRegex("of this sweep is still in the queue|trains there"));
   slurm("scancel", {"--user", std::to_string(getuid())});
   EXPECT_TRUE(becomes_true([&] { return queue_is_empty(); }));
 }
 
 TEST_F(Slurm, that_rejects_the_jobs_changes_nothing) {
-  const Outcome partition = difftape(
-      {"sweep", "s.yaml", "--out", "out", "--submit", "slurm", "--sbatch=--partition=none"});
-  EXPECT_EQ(partition.exit, 74);
-  EXPECT_THAT(partition.err, HasSubstr("Slurm rejected the jobs: "));
-  EXPECT_FALSE(std::filesystem::exists(project / "out/slurm/jobs"));
+  EXPECT_THAT(test::error(74, difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm",
+                                        "--sbatch=--partition=none"})),
+              HasSubstr("Slurm rejected the jobs: "));
+  EXPECT_FALSE(fs::exists(project / "out/slurm/jobs"));
 }
 
 TEST(Clusters, unknown_clusters_and_runs_are_rejected) {
-  const test::TinyProject project;
-  test::put(project / "s.yaml", "base: tiny.yaml\nsweep: {seeds: [1, 2]}\n");
-  const Outcome other = project.difftape({"sweep", "s.yaml", "--submit", "pbs"});
-  EXPECT_EQ(other.exit, 64);
-  EXPECT_THAT(other.err, HasSubstr("must be slurm, the only supported cluster"));
+  const TinyProject project;
+  put(project / "s.yaml", "base: tiny.yaml\nsweep: {seeds: [1, 2]}\n");
+  EXPECT_THAT(test::error(64, project.difftape({"sweep", "s.yaml", "--submit", "pbs"})),
+              HasSubstr("must be slurm, the only supported cluster"));
   const Outcome run = project.difftape({"sweep", "s.yaml", "--run", "s-seed3"});
   EXPECT_EQ(run.exit, 64);
   EXPECT_THAT(run.err, HasSubstr("has no such run"));

@@ -1,7 +1,6 @@
 #include "train/study/sweep/sweep.h"
 
 #include <csignal>
-#include <map>
 
 #include "tests/train/run/loop/mpirun.h"
 #include "tests/train/study/sweep/sweep_project.h"
@@ -9,17 +8,6 @@
 
 namespace difftape::study {
 namespace {
-
-namespace fs = std::filesystem;
-using test::contents;
-using test::measured;
-using test::metrics_lines;
-using test::Outcome;
-using test::Process;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 /// A sweep of two arms of tiny.yaml and a third one, the baseline, that tests may change.
 std::string with_last_arm(const std::string& yaml) {
@@ -52,7 +40,7 @@ TEST_F(Sweep, trains_every_arm_and_reports_the_baseline_first) {
                            HasSubstr("median"), HasSubstr("tokens/s")));
   EXPECT_LT(table.find("\nsoftmax "), table.find("\ndiff_v1 "));
   EXPECT_LT(table.find("\ndiff_v1 "), table.find("\ndiff_v2 "));
-  EXPECT_THAT(outcome.out, testing::EndsWith("\nreport: out/report.html\n"));
+  EXPECT_THAT(outcome.out, EndsWith("\nreport: out/report.html\n"));
   const std::string page = contents(project / "out/report.html");
   EXPECT_THAT(page, HasSubstr("\"arms\":[\"softmax\""));
   EXPECT_THAT(page, AllOf(Not(HasSubstr("src=\"http")), Not(HasSubstr("href=\"http"))));
@@ -70,7 +58,7 @@ TEST_F(Sweep, an_arm_equals_the_run_that_train_writes) {
 TEST_F(Sweep, repeated_keeps_complete_runs_unchanged) {
   const Outcome first = sweep();
   ASSERT_EQ(first.exit, 0);
-  EXPECT_THAT(first.out, testing::StartsWith("0 of 3 runs are already trained\n"));
+  EXPECT_THAT(first.out, StartsWith("0 of 3 runs are already trained\n"));
   const auto state_of_arms = [this] {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(project / "out")) {
@@ -85,7 +73,7 @@ TEST_F(Sweep, repeated_keeps_complete_runs_unchanged) {
       << "and index.csv, config.csv, val_groups.csv, summary.txt, lock";
   const Outcome again = sweep();
   EXPECT_EQ(again.exit, 0) << again.err;
-  EXPECT_THAT(again.out, testing::StartsWith("3 of 3 runs are already trained\n"));
+  EXPECT_THAT(again.out, StartsWith("3 of 3 runs are already trained\n"));
   EXPECT_THAT(again.out, Not(HasSubstr("started")));
   EXPECT_THAT(again.out, HasSubstr("val vs softmax"));
   EXPECT_EQ(state_of_arms(), before);
@@ -112,7 +100,7 @@ TEST_F(Sweep, interrupted_in_an_arm_resumes_there) {
     EXPECT_THAT(outcome.out,
                 AllOf(HasSubstr("\ndiff_v2: stopped at step "),
                       HasSubstr("\n1/3 done  1 queued  1 stopped"),
-                      testing::EndsWith("\nsweep stopped; run the same command to resume it\n")));
+                      EndsWith("\nsweep stopped; run the same command to resume it\n")));
     EXPECT_EQ(state("diff_v1"), run::RunState::finished);
     EXPECT_EQ(state("diff_v2"), run::RunState::stopped);
     EXPECT_FALSE(exists("out/softmax")) << "nothing is begun after an interrupt";
@@ -120,8 +108,8 @@ TEST_F(Sweep, interrupted_in_an_arm_resumes_there) {
   }
   const Outcome resumed = sweep();
   ASSERT_EQ(resumed.exit, 0) << resumed.err;
-  EXPECT_THAT(resumed.out, AllOf(testing::StartsWith("1 of 3 runs are already trained\ndiff_v2: "
-                                                     "resumes at step "),
+  EXPECT_THAT(resumed.out, AllOf(StartsWith("1 of 3 runs are already trained\ndiff_v2: "
+                                            "resumes at step "),
                                  HasSubstr("softmax: started\n")));
   EXPECT_TRUE(exists("out/report.html"));
   for (const std::string arm : {"diff_v2", "softmax"}) {
@@ -160,10 +148,9 @@ TEST_F(Sweep, a_failed_arm_is_reported_and_the_others_continue) {
   const std::string gone = (project / "gone.txt").string() + ": no such file\nin data.path\n";
   const Outcome outcome = sweep();
   EXPECT_EQ(outcome.exit, 66);
-  EXPECT_THAT(
-      outcome.out,
-      AllOf(HasSubstr("lost: failed: " + gone),
-            testing::EndsWith("\nnot completed; run the same command to retry:\n  lost: " + gone)));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("lost: failed: " + gone),
+                    EndsWith("\nnot completed; run the same command to retry:\n  lost: " + gone)));
   EXPECT_FALSE(exists("out/lost"));
   EXPECT_EQ(state("softmax"), run::RunState::finished);
   EXPECT_TRUE(exists("out/report.html"));
@@ -186,9 +173,7 @@ TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {
 TEST_F(Sweep, runs_of_another_configuration_are_rejected) {
   ASSERT_EQ(sweep().exit, 0);
   const std::string before = contents(project / "out/diff_v1/metrics.jsonl");
-  const Outcome outcome = sweep({"--set", "optim.lr=0.5"});
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err,
+  EXPECT_THAT(test::error(74, sweep({"--set", "optim.lr=0.5"})),
               HasSubstr("out/diff_v1 already exists and contains another run than this arm: "
                         "optim.lr is 0.01 there, not 0.5; remove"));
   EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
@@ -214,9 +199,7 @@ TEST_F(Sweep, a_second_sweep_at_the_same_time_is_rejected) {
   make_long();
   Process process({"sweep", "s.yaml", "--out", "out"}, project.here());
   wait_for("diff_v1");
-  const Outcome outcome = sweep();
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_EQ(outcome.err,
+  EXPECT_EQ(test::error(74, sweep()),
             "difftape: out: another process is training here; wait for it, or choose another "
             "directory with --out\n");
   process.signal(SIGTERM);
@@ -226,9 +209,7 @@ TEST_F(Sweep, a_second_sweep_at_the_same_time_is_rejected) {
 TEST_F(Sweep, warns_once_of_a_setting_without_effect_and_names_its_arm) {
   put(project / "s.yaml",
       with_last_arm("softmax: {model.attention.sliding_window: 4096}") + "  seeds: [1, 2]\n");
-  const Outcome outcome = sweep({"--dry-run"});
-  EXPECT_EQ(outcome.exit, 0);
-  EXPECT_EQ(outcome.err,
+  EXPECT_EQ(test::error(0, sweep({"--dry-run"})),
             "difftape: warning: arm softmax: model.attention.sliding_window is 4096, longer than "
             "data.seq_len 16, so training hides no token; write a shorter window, or 0\n");
   EXPECT_EQ(sweep({"--dry-run", "--arms", "diff_v1"}).err, "");
@@ -236,10 +217,9 @@ TEST_F(Sweep, warns_once_of_a_setting_without_effect_and_names_its_arm) {
 
 using SweepByMpirun = test::Mpirun;
 TEST_F(SweepByMpirun, is_rejected_because_each_process_would_train_the_same_runs) {
-  test::put(project / "s.yaml", "base: tiny.yaml\nsweep.seeds: [1, 2]\n");
-  const Outcome outcome = together(2, {"sweep", "s.yaml", "--out", "out"});
-  EXPECT_EQ(outcome.exit, 64);
-  EXPECT_THAT(outcome.err, HasSubstr("2 processes of mpirun would all train the same runs"));
+  put(project / "s.yaml", "base: tiny.yaml\nsweep.seeds: [1, 2]\n");
+  EXPECT_THAT(test::error(64, together(2, {"sweep", "s.yaml", "--out", "out"})),
+              HasSubstr("2 processes of mpirun would all train the same runs"));
   EXPECT_FALSE(fs::exists(project / "out"));
 }
 

@@ -1,7 +1,5 @@
 // Several worker processes: their results, how they end, and their rows in the index.
 #include <csignal>
-#include <fstream>
-#include <map>
 
 #include "core/parallel.h"
 #include "tests/train/study/sweep/sweep_project.h"
@@ -12,15 +10,6 @@
 
 namespace difftape::study {
 namespace {
-
-namespace fs = std::filesystem;
-using test::contents;
-using test::measured;
-using test::Outcome;
-using test::Process;
-using test::put;
-using testing::AllOf;
-using testing::HasSubstr;
 
 /// Two arms, two learning rates, two seeds.
 class Workers : public test::SweepProject {
@@ -101,7 +90,7 @@ TEST_F(Workers, fill_the_index_with_one_exact_row_per_run_in_the_order_of_the_sw
       EXPECT_EQ(row[each.name], record.logged(each) ? number : "") << each.name;
     }
     double seconds = 0;
-    for (const auto& line : test::metrics_lines(project / "out" / kRuns[i])) {
+    for (const auto& line : metrics_lines(project / "out" / kRuns[i])) {
       seconds += 32 / line["throughput/tokens_per_sec"].get<double>();
     }
     EXPECT_NEAR(std::stod(row["train_seconds"]), seconds, 1e-9);
@@ -119,7 +108,7 @@ TEST_F(Workers, of_a_partial_sweep_keep_the_rows_of_all_runs) {
   EXPECT_TRUE(fs::exists(project / "out/report.html"));
   const Outcome rest = sweep({});
   EXPECT_EQ(rest.exit, 0) << rest.err;
-  EXPECT_THAT(rest.out, testing::StartsWith("4 of 8 runs are already trained\n"));
+  EXPECT_THAT(rest.out, StartsWith("4 of 8 runs are already trained\n"));
   for (auto row : index()) EXPECT_EQ(row["state"], "finished");
 }
 
@@ -150,8 +139,8 @@ TEST_F(Workers, a_killed_one_is_reported_and_its_run_resumes_next_time) {
   EXPECT_EQ(failed, 1);
   const Outcome again = sweep({"--jobs", "1", "--set", "sweep.seeds=[1]"});
   EXPECT_EQ(again.exit, 0) << again.err;
-  EXPECT_THAT(again.out, AllOf(testing::StartsWith("3 of 4 runs are already trained\n" + killed +
-                                                   ": resumes at step 0\n")));
+  EXPECT_THAT(again.out, AllOf(StartsWith("3 of 4 runs are already trained\n" + killed +
+                                          ": resumes at step 0\n")));
   for (auto row : index()) EXPECT_EQ(row["state"], "finished");
 }
 
@@ -195,17 +184,14 @@ TEST_F(Workers, a_full_disk_for_one_arm_does_not_stop_the_others) {
 TEST_F(Workers, do_not_replace_an_index_that_no_sweep_wrote) {
   fs::create_directories(project / "out");
   put(project / "out/index.csv", "my,notes\n");
-  const Outcome outcome = sweep({});
-  EXPECT_EQ(outcome.exit, 74);
-  EXPECT_THAT(outcome.err,
+  EXPECT_THAT(test::error(74, sweep({})),
               HasSubstr("out/index.csv already exists and is not the index of a sweep"));
   EXPECT_EQ(contents(project / "out/index.csv"), "my,notes\n");
 }
 
 TEST_F(Workers, reject_input_that_is_not_a_job) {
-  const Outcome outcome = project.difftape({"worker"});
-  EXPECT_EQ(outcome.exit, 65);
-  EXPECT_THAT(outcome.err, HasSubstr("standard input is not a job of a sweep"));
+  EXPECT_THAT(test::error(65, project.difftape({"worker"})),
+              HasSubstr("standard input is not a job of a sweep"));
 }
 
 TEST(Layout, splits_the_cores_among_workers_as_evenly_as_possible) {

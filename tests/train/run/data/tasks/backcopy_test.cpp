@@ -1,9 +1,5 @@
 #include "train/run/data/tasks/task.h"
 
-#include <nlohmann/json.hpp>
-
-#include <numeric>
-
 #include "tests/train/run/data/tasks/task_data.h"
 
 namespace difftape::run {
@@ -124,8 +120,8 @@ TEST(Backcopy, best_loss_and_accuracy_follow_from_the_true_probabilities) {
 
 TEST(Backcopy, needs_a_symbol_that_is_not_a_trigger) {
   EXPECT_THAT(test::errors_of(backcopy_data(64, 4, 4)),
-              testing::HasSubstr("data.backcopy.triggers: 4 triggers of 4 symbols leave nothing to "
-                                 "copy; lower data.backcopy.triggers"));
+              HasSubstr("data.backcopy.triggers: 4 triggers of 4 symbols leave nothing to "
+                        "copy; lower data.backcopy.triggers"));
   const Batch batch = make_task(backcopy_data(8, 4, 3))->train_batch(0, 0);
   EXPECT_EQ(row_of(batch, 0)[1], row_of(batch, 1)[1]) << "the only symbol that is not a trigger";
 }

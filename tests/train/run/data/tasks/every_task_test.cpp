@@ -1,6 +1,4 @@
 // Properties of every task, such as batches that are functions of their arguments.
-#include <nlohmann/json.hpp>
-
 #include "tests/train/run/data/tasks/task_data.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/system/json.h"
@@ -10,8 +8,7 @@ namespace {
 
 using test::make_task;
 
-class EveryTask : public testing::TestWithParam<std::string> {
- protected:
+struct EveryTask : testing::TestWithParam<std::string> {
   static DataConfig config(Index batch_size = 4) {
     return {.type = from_string<DataKind>(GetParam()).value(),
             .path = {},
@@ -105,13 +102,13 @@ TEST_P(EveryTask, a_small_vocabulary_is_a_config_error) {
   ModelConfig small;
   small.vocab_size = make_task(config())->vocab_size() - 1;
   EXPECT_THAT(test::errors_of(config(), small),
-              testing::HasSubstr(fmt::format(
+              HasSubstr(fmt::format(
                   "vocab_size is {}, but data.type '{}' with these sizes needs at least {}",
                   small.vocab_size, GetParam(), small.vocab_size + 1)));
 }
 
 TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
-  test::TinyProject project;
+  TinyProject project;
   project.config.model.vocab_size = 160;
   project.config.model.max_seq_len = 32;
   project.config.data = config(10);
@@ -121,15 +118,15 @@ TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {
   test::cut_after(5, project / "whole", project / "cut");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   test::expect_the_same_run(project / "whole", project / "cut");
-  const auto last = test::metrics_lines(project / "whole").back();
+  const auto last = metrics_lines(project / "whole").back();
   ASSERT_TRUE(last.contains("val/accuracy"));
   EXPECT_GE(last["val/accuracy"], 0);
   EXPECT_LT(last["val/accuracy"], 1);
   EXPECT_EQ(last.contains("task/exact_match"), GetParam() == "needles");
-  const auto data = system::parse_json(test::contents(project / "whole/env.json"))["data"];
+  const auto data = system::parse_json(contents(project / "whole/env.json"))["data"];
   EXPECT_TRUE(data.contains("best_loss"));
   EXPECT_GE(last["val/loss"], data["best_loss"]);
-  EXPECT_THAT(project.console.str(), testing::StartsWith("best achievable: loss "));
+  EXPECT_THAT(project.console.str(), StartsWith("best achievable: loss "));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryTask, testing::Values("needles", "mqar", "backcopy"),
@@ -145,12 +142,12 @@ TEST(TaskDigests, of_the_first_batches_never_change) {
 }
 
 TEST(DataWithoutATask, has_no_best_loss_and_no_accuracy) {
-  test::TinyProject project;
+  TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  EXPECT_FALSE(test::metrics_lines(project / "run").back().contains("val/accuracy"));
-  const auto data = system::parse_json(test::contents(project / "run/env.json"))["data"];
+  EXPECT_FALSE(metrics_lines(project / "run").back().contains("val/accuracy"));
+  const auto data = system::parse_json(contents(project / "run/env.json"))["data"];
   EXPECT_FALSE(data.contains("best_loss"));
-  EXPECT_THAT(project.console.str(), testing::StartsWith("bigram entropy of the data: "));
+  EXPECT_THAT(project.console.str(), StartsWith("bigram entropy of the data: "));
 }
 
 }  // namespace

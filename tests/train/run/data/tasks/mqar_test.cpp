@@ -1,4 +1,3 @@
-#include <map>
 
 #include "tests/train/run/data/tasks/task_data.h"
 #include "tests/train/run/loop/tiny.h"
@@ -10,7 +9,6 @@ namespace {
 
 using test::make_task;
 using test::row_of;
-using testing::HasSubstr;
 
 DataConfig mqar_data(Index seq_len = 64, Index pairs = 4, double gap_power = 0.01) {
   return {.type = DataKind::mqar,
@@ -32,7 +30,7 @@ std::vector<Index> gaps_of(const Batch& batch, Index b, Index pairs) {
   return gaps;
 }
 
-class MqarSizes : public testing::TestWithParam<std::pair<Index, Index>> {};
+struct MqarSizes : testing::TestWithParam<std::pair<Index, Index>> {};
 
 TEST_P(MqarSizes, every_key_is_queried_once_and_only_its_value_is_scored) {
   const auto [seq_len, pairs] = GetParam();
@@ -107,9 +105,9 @@ TEST(Mqar, a_later_pair_draws_from_the_remaining_gaps) {
 
 TEST(Mqar, answers_are_sorted_into_gaps_of_powers_of_two) {
   const auto data = make_task(mqar_data());
-  EXPECT_THAT(data->grid().rows, testing::ElementsAre("pairs4"));
+  EXPECT_THAT(data->grid().rows, ElementsAre("pairs4"));
   EXPECT_THAT(data->grid().columns,
-              testing::ElementsAre("gap0", "gap1", "gap2-3", "gap4-7", "gap8-15", "gap16-31"));
+              ElementsAre("gap0", "gap1", "gap2-3", "gap4-7", "gap8-15", "gap16-31"));
   const Batch batch = data->val_batch(0);
   for (const AnswerSpan& answer : batch.answers) {
     const Index gap = (answer.targets.begin - 8) / 2;

@@ -1,5 +1,3 @@
-#include <map>
-#include <set>
 
 #include "tests/train/run/data/tasks/task_data.h"
 
@@ -85,9 +83,9 @@ TEST(Needles, a_query_points_to_its_fact_and_noise_is_the_rest_of_the_context) {
 TEST(Needles, validation_covers_every_setting_at_every_depth_alike) {
   const auto data = make_task(needles_data());
   const Batch batch = data->val_batch(0);
-  EXPECT_THAT(data->grid().rows, testing::ElementsAre("n1", "n6"));
+  EXPECT_THAT(data->grid().rows, ElementsAre("n1", "n6"));
   EXPECT_THAT(data->grid().columns,
-              testing::ElementsAre("depth0", "depth25", "depth50", "depth75", "depth100"));
+              ElementsAre("depth0", "depth25", "depth50", "depth75", "depth100"));
   std::map<std::pair<Index, Index>, int> cells;
   ASSERT_EQ(batch.answers.size(), 40u);
   for (const AnswerSpan& answer : batch.answers) {
@@ -152,7 +150,7 @@ TEST(Needles, digits_cities_and_filler_are_drawn_uniformly) {
 }
 
 TEST(Needles, impossible_sizes_are_errors_with_a_remedy) {
-  const auto says = [](const char* text) { return testing::HasSubstr(text); };
+  const auto says = [](const char* text) { return HasSubstr(text); };
   DataConfig wrong = needles_data();
   wrong.needles.queries = {1};
   EXPECT_THAT(test::errors_of(wrong), says("data.needles.queries: 2 numbers of facts and 1 numbers "

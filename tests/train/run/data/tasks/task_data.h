@@ -1,13 +1,10 @@
 #pragma once
 // Helpers for tests of generated tasks: datasets, rows, and a test of frequencies.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <boost/math/distributions/chi_squared.hpp>
 
 #include "core/digest.h"
-#include "core/error.h"
+#include "tests/support/test.h"
 #include "train/run/config/writer.h"
 #include "train/run/data/dataset.h"
 
@@ -26,12 +23,7 @@ inline std::string errors_of(const run::DataConfig& data, const ModelConfig& mod
   run::Config config;
   config.model = model;
   config.data = data;
-  try {
-    run::config_from_yaml(run::to_yaml(config), "config");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return message_of<ConfigError>([&] { run::config_from_yaml(run::to_yaml(config), "config"); });
 }
 
 /// Returns the tokens of row b of a batch.

@@ -1,17 +1,9 @@
 #include "train/study/compare/claims/claims_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-
-#include "core/error.h"
+#include "tests/support/test.h"
 
 namespace difftape::study {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr const char* kWhole = R"(alpha: 0.01
 seeds: [11, 12..14, 9]
@@ -103,12 +95,7 @@ std::string error(const std::string& text, const std::string& by) {
   const auto at = file.find(text);
   if (at == std::string::npos) return "no such text";
   file.replace(at, text.size(), by);
-  try {
-    claims_from_text(file, "c.yaml");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<ConfigError>([&] { claims_from_text(file, "c.yaml"); });
 }
 
 TEST(ClaimsFile, with_unknown_names_is_rejected_with_location_and_alternatives) {
@@ -216,7 +203,6 @@ TEST(ClaimsFile, without_a_map_of_claims_is_rejected) {
 }
 
 TEST(ClaimsFile, of_every_shipped_study_is_valid) {
-  namespace fs = std::filesystem;
   int read = 0;
   for (const auto& entry : fs::recursive_directory_iterator(DIFFTAPE_TEST_SOURCE_DIR "/configs")) {
     const std::string path = entry.path().string();

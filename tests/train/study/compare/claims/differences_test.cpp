@@ -1,21 +1,9 @@
 // Claims that compare the difference of two arms with the difference of two others.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {
 namespace {
-
-using test::claims;
-using test::measured;
-using test::pointers;
-using test::Result;
-using test::two_arms;
-using testing::HasSubstr;
 
 /// Four arms: b - a exceeds d - c by 0.1 times the seed.
 std::vector<RunRecord> four_arms() {
@@ -30,7 +18,7 @@ std::vector<RunRecord> four_arms() {
       results[i].last = {{"attn/logit_max/0", results[i].arm == "a" ? 6.0 : 2.0}};
     }
   }
-  return test::records(results);
+  return records(results);
 }
 
 TEST(MeasureDifferences, are_compared_seed_by_seed) {
@@ -67,15 +55,15 @@ TEST(MeasureDifferences, need_two_that_differ) {
 TEST(MeasureDifferences, count_the_seeds_of_both) {
   const std::string lines = "    metric: val_loss\n    compared_with: {arm: c, reference: d}\n";
   const ClaimsFile file = claims(lines);
-  auto results = test::records({});
+  auto results = records({});
   for (const char* arm : {"a", "b", "c", "d"}) {
     for (const int seed : {1, 2, 3, 4}) {
       if (seed == 4 && *arm > 'b') continue;
       const std::string stated = seed == 4 ? "another" : file.digest;
-      results.push_back(test::record({.arm = arm,
-                                      .seed = seed,
-                                      .loss = 2 + 0.1 * seed * (*arm - 'a'),
-                                      .config = {{"run.claims", stated}}}));
+      results.push_back(record({.arm = arm,
+                                .seed = seed,
+                                .loss = 2 + 0.1 * seed * (*arm - 'a'),
+                                .config = {{"run.claims", stated}}}));
     }
   }
   const Measured found = measured(file, results);
@@ -86,7 +74,7 @@ TEST(MeasureDifferences, count_the_seeds_of_both) {
 TEST(MeasureDifferences, at_different_learning_rates_are_not_compared) {
   std::vector<RunRecord> runs = two_arms();
   for (const char* arm : {"c", "d"}) {
-    for (const int seed : {1, 2, 3}) runs.push_back(test::record({.arm = arm, .seed = seed}));
+    for (const int seed : {1, 2, 3}) runs.push_back(record({.arm = arm, .seed = seed}));
   }
   const Measured found =
       measured(claims("    metric: val_loss\n    compared_with: {arm: c, reference: d}\n"), runs);
@@ -109,7 +97,7 @@ TEST(MeasureDifferences, in_other_regimes_are_compared_if_the_claim_selects_them
   const Measured found =
       measured(claims("    metric: val_loss\n    where: {train.steps: 80}\n"
                       "    compared_with: {arm: a, reference: b, where: {train.steps: 5}}\n"),
-               test::records(results));
+               records(results));
   EXPECT_EQ(found.reason, "");
   EXPECT_NEAR(found.arm_mean, -0.01, 1e-12);
   EXPECT_NEAR(found.reference_mean, -0.04, 1e-12);

@@ -1,22 +1,10 @@
 // The sampling error of the held-out text in the intervals of claims.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "train/stats/interval.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {
 namespace {
-
-using test::claims;
-using test::measured;
-using test::pointers;
-using test::set_groups;
-using testing::HasSubstr;
 
 const std::string kOneRate = "    where: {optim.lr: 0.01}\n";
 const std::string kLoss = "    metric: val_loss\n" + kOneRate;
@@ -26,7 +14,7 @@ constexpr double kDeviations[] = {0.03, -0.01, -0.04, 0.02};
 
 /// two_arms whose runs stored their losses in four groups.
 std::vector<RunRecord> with_groups() {
-  auto runs = test::two_arms();
+  auto runs = two_arms();
   for (RunRecord& run : runs) {
     std::vector<double> groups(4, run.number("val_loss"));
     for (std::size_t g = 0; g < 4; ++g) {
@@ -39,7 +27,7 @@ std::vector<RunRecord> with_groups() {
 }
 
 TEST(HeldOutText, adds_the_spread_over_its_groups_to_the_spread_over_seeds) {
-  const Measured seeds = measured(claims(kLoss), test::two_arms());
+  const Measured seeds = measured(claims(kLoss), two_arms());
   const Measured both = measured(claims(kLoss), with_groups());
   EXPECT_EQ(seeds.group_count, 0);
   EXPECT_EQ(both.group_count, 4);
@@ -115,7 +103,7 @@ TEST(HeldOutText, is_mentioned_if_the_interval_includes_its_error) {
   EXPECT_THAT(claims_notes(judged.file, judged.results).back(),
               HasSubstr("they include the sampling error of the held-out text"));
   EXPECT_THAT(verdicts_csv(judged.results), HasSubstr(",seeds and held-out text,"));
-  const auto without = test::two_arms();
+  const auto without = two_arms();
   const JudgedClaims seeds(claims(kLoss), pointers(without));
   EXPECT_EQ(claims_notes(seeds.file, seeds.results).back(),
             "Intervals are 95 % intervals over pairs of runs with the same seed.");
@@ -127,7 +115,7 @@ TEST(HeldOutText, of_several_sizes_is_weighted_like_the_seeds) {
     for (const int seed : {1, 2, 3}) {
       for (const char* arm : {"a", "b"}) {
         const double loss = 2 + (arm[0] == 'a' ? 0.01 * seed * (size == 32 ? 1 : 2) : 0);
-        plain.push_back(test::sized_record({arm, size, seed, loss}));
+        plain.push_back(sized_record({arm, size, seed, loss}));
         runs.push_back(plain.back());
         std::vector<double> groups(4, loss);
         // The difference in a group is the same at both sizes: a slope has none of it.

@@ -1,12 +1,6 @@
 // Selects the runs of a claim and measures it.
 #include "train/study/compare/claims/measure.h"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
@@ -14,12 +8,6 @@
 
 namespace difftape::study {
 namespace {
-
-using test::claims;
-using test::measured;
-using test::Result;
-using test::two_arms;
-using testing::HasSubstr;
 
 TEST(Measure, pairs_the_runs_of_a_seed_and_averages_its_learning_rates) {
   const Measured all = measured(claims("    metric: val_loss\n"), two_arms());
@@ -60,8 +48,7 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
 
 TEST(Measure, skips_other_seeds_at_other_learning_rates) {
   auto runs = two_arms();
-  for (const char* arm : {"a", "b"})
-    runs.push_back(test::record({.arm = arm, .lr = 0.5, .seed = 7}));
+  for (const char* arm : {"a", "b"}) runs.push_back(record({.arm = arm, .lr = 0.5, .seed = 7}));
   const Measured found = measured(claims("    metric: val_loss\n    seeds: [1..3]\n"), runs);
   EXPECT_EQ(found.reason, "");
   EXPECT_EQ(found.where, "lr 0.001, 0.01");
@@ -87,31 +74,29 @@ TEST(Measure, explains_missing_runs) {
     return measured(claims(lines), runs).reason;
   };
   const std::string loss = "    metric: val_loss\n";
-  EXPECT_EQ(why(loss, test::records({{.arm = "a"}, {.arm = "other"}})),
+  EXPECT_EQ(why(loss, records({{.arm = "a"}, {.arm = "other"}})),
             "no arm is named b; did you mean 'a'?; the arms are a, other");
   EXPECT_EQ(why("    metric: sink_rate\n", two_arms()), "no run of a logged attn/sink_rate");
   EXPECT_EQ(why(loss + "    where: {optim.lr: 0.5}\n", two_arms()), "no run matches 'where'");
-  EXPECT_EQ(why(loss, test::records({{.arm = "a", .lr = 1e-3}, {.arm = "b", .lr = 1e-2}})),
+  EXPECT_EQ(why(loss, records({{.arm = "a", .lr = 1e-3}, {.arm = "b", .lr = 1e-2}})),
             "a and b have no common learning rate (0.001 and 0.01)");
-  EXPECT_EQ(why(loss, test::records({{.arm = "a", .seed = 1}, {.arm = "b", .seed = 2}})),
+  EXPECT_EQ(why(loss, records({{.arm = "a", .seed = 1}, {.arm = "b", .seed = 2}})),
             "a and b have no common seed");
-  EXPECT_EQ(why(loss, test::records({{.arm = "a", .state = run::RunState::running}, {.arm = "b"}})),
+  EXPECT_EQ(why(loss, records({{.arm = "a", .state = run::RunState::running}, {.arm = "b"}})),
             "no run of a has ended");
-  EXPECT_EQ(why("    metric: lr_sensitivity\n", test::records({{.arm = "a"}, {.arm = "b"}})),
+  EXPECT_EQ(why("    metric: lr_sensitivity\n", records({{.arm = "a"}, {.arm = "b"}})),
             "lr sensitivity needs at least two learning rates, but there is only 0.001");
-  EXPECT_EQ(
-      why(loss, test::records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
-      "a and b cannot be compared: data.seq_len is 128 and 256");
-  EXPECT_THAT(why(loss, test::records({{.arm = "a"}, {.arm = "a"}, {.arm = "b"}})),
+  EXPECT_EQ(why(loss, records({{.arm = "a", .config = {{"data.seq_len", "128"}}}, {.arm = "b"}})),
+            "a and b cannot be compared: data.seq_len is 128 and 256");
+  EXPECT_THAT(why(loss, records({{.arm = "a"}, {.arm = "a"}, {.arm = "b"}})),
               HasSubstr("a has two runs of seed 1 at lr 0.001"));
 }
 
 TEST(Measure, rejects_arms_whose_runs_differ_in_more_than_the_seed) {
   const std::string loss = "    metric: val_loss\n";
-  const auto clipped =
-      test::records({{.arm = "a", .config = {{"optim.max_grad_norm", "1"}}},
-                     {.arm = "a", .seed = 2, .config = {{"optim.max_grad_norm", "0"}}},
-                     {.arm = "b"}});
+  const auto clipped = records({{.arm = "a", .config = {{"optim.max_grad_norm", "1"}}},
+                                {.arm = "a", .seed = 2, .config = {{"optim.max_grad_norm", "0"}}},
+                                {.arm = "b"}});
   EXPECT_THAT(measured(claims(loss), clipped).reason,
               HasSubstr("runs of a differ in optim.max_grad_norm: "));
   EXPECT_EQ(measured(claims(loss + "    where: {optim.max_grad_norm: 1}\n"), clipped).reason, "");
@@ -149,8 +134,8 @@ TEST(Measure, without_a_value_of_the_control_compares_nothing) {
 TEST(Measure, detects_whether_the_claims_were_preregistered) {
   const ClaimsFile file = claims("    metric: val_loss\n");
   const auto with = [&](const std::string& first, const std::string& second) {
-    return measured(file, test::records({{.arm = "a", .config = {{"run.claims", first}}},
-                                         {.arm = "b", .config = {{"run.claims", second}}}}))
+    return measured(file, records({{.arm = "a", .config = {{"run.claims", first}}},
+                                   {.arm = "b", .config = {{"run.claims", second}}}}))
         .stated_before;
   };
   EXPECT_TRUE(with(file.digest, file.digest));
@@ -175,10 +160,10 @@ TEST(Measure, checks_the_controls) {
 
 /// Returns the arms that `some_claims` selects as V2 and softmax, or why there are none.
 std::string pair(const std::vector<Result>& results) {
-  const std::vector<RunRecord> runs = test::records(results);
-  const ClaimsFile file = test::some_claims();
+  const std::vector<RunRecord> runs = records(results);
+  const ClaimsFile file = some_claims();
   try {
-    const auto [arm, other] = find_arms(file.claims.front(), file, test::pointers(runs));
+    const auto [arm, other] = find_arms(file.claims.front(), file, pointers(runs));
     return arm.name + " against " + other.name;
   } catch (const NoNumbers& none) {
     return none.what();

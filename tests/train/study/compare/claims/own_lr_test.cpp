@@ -1,22 +1,9 @@
 // Claims that compare each arm at its own learning rate.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "core/error.h"
-#include "tests/support/scratch.h"
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {
 namespace {
-
-using test::measured;
-using test::pointers;
-using test::sized_record;
-using test::SizedResult;
-using testing::HasSubstr;
 
 constexpr const char* kOwnRates =
     "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n"
@@ -26,12 +13,12 @@ constexpr const char* kOwnRates =
 
 /// Returns claims with these lines and kOwnRates.
 ClaimsFile claims_with_rates(const std::string& lines) {
-  const test::ScratchDir dir;
-  test::put(dir / "lr_star.csv", kOwnRates);
-  test::put(dir / "claims.yaml",
-            "learning_rates: lr_star.csv\nclaims:\n  c:\n    statement: s\n    arm: a\n"
-            "    reference: b\n" +
-                lines);
+  const ScratchDir dir;
+  put(dir / "lr_star.csv", kOwnRates);
+  put(dir / "claims.yaml",
+      "learning_rates: lr_star.csv\nclaims:\n  c:\n    statement: s\n    arm: a\n"
+      "    reference: b\n" +
+          lines);
   return load_claims((dir / "claims.yaml").string());
 }
 
@@ -132,10 +119,10 @@ TEST(OwnLearningRates, do_not_affect_the_digest_of_the_claims) {
   EXPECT_EQ(file.own_rates->rates.size(), 3u);
   EXPECT_EQ(file.digest, claims_from_text(file.text, "c.yaml").digest);
   EXPECT_FALSE(file.rates_digest.empty());
-  const test::ScratchDir dir;
-  test::put(dir / "claims.yaml", file.text);
+  const ScratchDir dir;
+  put(dir / "claims.yaml", file.text);
   EXPECT_FALSE(load_claims((dir / "claims.yaml").string()).own_rates) << "not fixed yet";
-  test::put(dir / "lr_star.csv", "arm,lr\n");
+  put(dir / "lr_star.csv", "arm,lr\n");
   EXPECT_THROW(load_claims((dir / "claims.yaml").string()), DataError);
 }
 

@@ -1,13 +1,8 @@
 // Simulates studies with the claims of the size ladder. Checks how often a primary verdict is
 // wrong, for any true differences, and that verdicts reach the computed power.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <map>
-#include <set>
 
 #include "core/random.h"
+#include "tests/support/test.h"
 #include "train/stats/decision.h"
 #include "train/study/compare/claims/verdicts.h"
 
@@ -46,8 +41,7 @@ bool is_wrong(const ClaimResult& result, double truth) {
   return says_lower ? truth >= 0 : truth <= 0;
 }
 
-class Studies : public testing::Test {
- protected:
+struct Studies : testing::Test {
   /// Fraction of studies with a wrong verdict on a primary claim and on a claim of each family, and
   /// how often each claim was decided.
   struct Counted {

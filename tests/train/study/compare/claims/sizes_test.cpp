@@ -1,21 +1,10 @@
 // Claims about several sizes: the mean of the differences and their slope.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "train/stats/interval.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {
 namespace {
-
-using test::claims;
-using test::measured;
-using test::pointers;
-using test::sized_record;
-using testing::HasSubstr;
 
 const std::string kOfLoss = "    metric: val_loss\n";
 const std::string kSlope = kOfLoss + "    slope_over: parameters\n";
@@ -106,7 +95,7 @@ TEST(ClaimsOverSizes, explain_missing_runs) {
   EXPECT_EQ(why(runs),
             "a has runs at model.d_model 32, 64, b at 32, 64, 128; select sizes with 'where'");
   EXPECT_EQ(why(runs, "    where: {model.d_model: [32, 64]}\n"), "");
-  EXPECT_EQ(why(test::two_arms()),
+  EXPECT_EQ(why(two_arms()),
             "a and b have runs at one value of model.d_model, but need two or more");
   std::vector<RunRecord> alike = at_sizes({{32, 3}, {64, 3}});
   for (RunRecord& run : alike) run.status.parameters = 5;

@@ -1,13 +1,6 @@
 #pragma once
 // Two arms of synthetic runs, and the measurement of a claim about them.
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/claims_file.h"
 #include "train/study/compare/claims/measure.h"
@@ -100,3 +93,15 @@ inline void set_groups(study::RunRecord& run, const std::vector<double>& losses)
 }
 
 }  // namespace difftape::test
+
+namespace difftape::study {
+
+using test::claims;
+using test::measured;
+using test::set_groups;
+using test::sized_record;
+using test::SizedResult;
+using test::some_claims;
+using test::two_arms;
+
+}  // namespace difftape::study

@@ -1,20 +1,12 @@
 // Verdicts on synthetic values: decisions by p values, and their error rates.
 #include "train/study/compare/claims/verdicts.h"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
+#include "tests/support/test.h"
 #include "train/stats/decision.h"
 #include "train/study/compare/claims/output.h"
 
 namespace difftape::study {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 Claim claim(const std::string& id, Rank rank = Rank::primary, Expect expect = Expect::lower,
             double margin = kNone) {

@@ -9,6 +9,7 @@
 
 #include "train/app/commands.h"
 #include "train/run/config/config.h"
+#include "train/run/data/loss_unit.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
 #include "train/system/files.h"
@@ -64,7 +65,9 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
 
 /// Returns the number of batches: of one validation for generated data, else all.
 Index batches_of(const EvalArguments& a, const run::Config& config, Index available) {
-  throw_if<UsageError>(a.batches && *a.batches < 1, "--batches: expected an integer of at least 1");
+  throw_if<UsageError>(a.batches && *a.batches < 1,
+                       "--batches: expected an integer of at least 1, got {}",
+                       a.batches.value_or(0));
   if (a.batches) return std::min(*a.batches, available);
   return is_task(config.data.type) ? batches_to_validate(config, config.train.steps, available)
                                    : available;
@@ -121,14 +124,16 @@ void print_positions(const std::vector<Json>& losses) {
   fmt::print("\n{}", to_text(table));
 }
 
-/// Prints "loss 1.2345 nats per token, perplexity 3.4367, 1.7810 bits per byte" and further
+/// Prints "loss 1.2345 nats per byte, perplexity 3.4367, 1.7810 bits per byte" and further
 /// metrics.
 void print_evaluation(const Json& result) {
   const std::string checkpoint = result["checkpoint"];
   fmt::print("{}\n", checkpoint.empty()
                          ? "initial weights"
                          : fmt::format("{}, step {}", checkpoint, result["step"].get<Index>()));
-  fmt::print("loss {:.4f} nats per token, perplexity {:.4f}", result["loss"].get<double>(),
+  const auto type = from_string<run::DataKind>(result["data"]["type"].get<std::string>());
+  fmt::print("loss {:.4f} {}, perplexity {:.4f}", result["loss"].get<double>(),
+             run::loss_unit(type.value_or(run::DataKind::tokens)),
              result["perplexity"].get<double>());
   if (result.contains("bits_per_byte"))
     fmt::print(", {:.4f} bits per byte", result["bits_per_byte"].get<double>());

@@ -113,9 +113,10 @@ void require_claims(const ReportArguments& arguments, const study::JudgedClaims*
 }
 
 /// Writes the requested files of verdicts.
-void write_verdicts(const ReportArguments& arguments, const study::JudgedClaims* claims) {
+void write_verdicts(const ReportArguments& arguments, const study::Study& study,
+                    const study::JudgedClaims* claims) {
   if (!arguments.forest.empty()) {
-    write_forest(*claims, arguments.forest);
+    write_forest(study, *claims, arguments.forest);
     fmt::print("forest plot: {}\n", arguments.forest);
   }
   if (!arguments.verdicts.empty()) {
@@ -147,7 +148,7 @@ void report(const ReportArguments& arguments) {
     write_lr_curve(study, arguments.svg);
     fmt::print("learning-rate curve: {}\n", arguments.svg);
   }
-  write_verdicts(arguments, claims);
+  write_verdicts(arguments, study, claims);
 }
 
 /// State of the watched runs.

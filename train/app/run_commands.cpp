@@ -11,6 +11,7 @@
 #include "train/app/commands.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
+#include "train/run/data/loss_unit.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"
 #include "train/run/loop/step.h"
@@ -70,7 +71,8 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
 /// Applies --init-from, which sets train.init_from.
 void set_initial_weights(const TrainArguments& a, run::Config& config) {
   if (!a.inits_from) return;
-  throw_if<UsageError>(a.init_from.empty(), "--init-from: expected a checkpoint or run directory");
+  throw_if<UsageError>(a.init_from.empty(),
+                       "--init-from: expected a checkpoint or run directory, got an empty string");
   for (const std::string& text : a.overrides) {
     throw_if<UsageError>(
         text.starts_with("train.init_from="),
@@ -139,7 +141,8 @@ system::Exit overfit_as_told(const TrainArguments& a) {
   throw_if<UsageError>(
       !a.out.empty() || !a.resume.empty() || a.inits_from || !a.fork_from.empty() || a.profile,
       "--overfit writes no run and allows no other option than --set; remove the others");
-  throw_if<UsageError>(a.overfit_steps < 1, "--overfit: the number of steps must be at least 1");
+  throw_if<UsageError>(a.overfit_steps < 1,
+                       "--overfit: the number of steps is 0 or less, but must be at least 1");
   const run::Config config = run::load_config(a.config, a.overrides).config;
   const auto [found, learned] = overfit(learning_by_heart(config, a.overfit_steps));
   fmt::print("{}\n", found);
@@ -226,9 +229,9 @@ void write_grads_of(const GradsArguments& arguments) {
   const run::LossAndLogits result = forward_backward(
       *named.model, batch, named.config.data.eos_token_id, precision_of(named.config));
   write_grads(arguments.out, named, batch, result);
-  fmt::print("loss {} nats per token, {} gradients: {}\n",
-             system::number(static_cast<double>(result.loss), "{:.9g}"),
-             named.model->parameters().size(), arguments.out);
+  fmt::print(
+      "loss {} {}, {} gradients: {}\n", system::number(static_cast<double>(result.loss), "{:.9g}"),
+      run::loss_unit(named.config.data.type), named.model->parameters().size(), arguments.out);
 }
 
 }  // namespace
@@ -241,7 +244,9 @@ void grads_command(CLI::App& program, Context&) {
   add_option(command, "CONFIG_OR_CKPT", a->model,
              "Configuration (initial weights), checkpoint or run directory")
       ->required();
-  add_option(command, "--batch", a->batch, "HDF5 file with /tokens, int32 (B, T + 1)")->required();
+  add_option(command, "--batch", a->batch,
+             "HDF5 file with int32 /tokens: one row of T inputs and the last target per sequence")
+      ->required();
   add_option(command, "--out", a->out, "HDF5 file to write")->required();
   add_set(command, a->overrides);
   command.callback([a] { write_grads_of(*a); });

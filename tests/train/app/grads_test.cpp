@@ -34,7 +34,7 @@ struct Grads : testing::Test {
 
 TEST_F(Grads, of_a_configuration_contain_loss_logits_weights_and_every_gradient) {
   EXPECT_THAT(test::output(grads("tiny.yaml")),
-              MatchesRegex("loss 5\\.[0-9]+ nats per token, [0-9]+ "
+              MatchesRegex("loss 5\\.[0-9]+ nats per byte, [0-9]+ "
                            "gradients: grads.h5\n"));
   const run::h5::File file = written();
   EXPECT_EQ(file.string_attribute("/", "config_yaml"), run::to_yaml(project.config));
@@ -84,7 +84,8 @@ TEST_F(Grads, count_only_the_targets_that_are_scored) {
   with_scored({8}, {1, 1, 1, 1, 1, 1, 1, 1});
   EXPECT_EQ(
       error(65),
-      "difftape: tokens.h5: /scored has shape (8), but must be (2, 4), one number per target\n");
+      "difftape: tokens.h5: /scored has shape (8), but must be (2, 4), one number per target; "
+      "reshape it\n");
   with_scored({2, 4}, {0, 0, 0, 0, 0, 0, 0, 0});
   EXPECT_THAT(error(65), HasSubstr("all 8 targets are ignored"));
 }
@@ -129,7 +130,8 @@ TEST_F(Grads, tokens_out_of_range_are_named) {
   batch({2, 3}, {1, 2, 3, 4, 256, 6});
   EXPECT_EQ(
       error(65),
-      "difftape: /tokens[1, 1] is 256, but must be 0 to 255, because model.vocab_size is 256\n");
+      "difftape: --batch: /tokens[1, 1] is 256, but must be 0 to 255, because model.vocab_size is "
+      "256; use tokens of this model\n");
   batch({1, 4}, {1, 2, 3, 999});
   EXPECT_THAT(error(65), HasSubstr("/tokens[0, 3] is 999, but")) << "the last is only a target";
   batch({1, 4}, {-1, 2, 3, 4});
@@ -153,14 +155,16 @@ TEST_F(Grads, tokens_of_more_than_32_bits_are_named_and_fractions_rejected) {
 
 TEST_F(Grads, tokens_of_a_wrong_shape_state_the_shape_and_the_rule) {
   batch({4}, {1, 2, 3, 4});
-  EXPECT_EQ(error(65),
-            "difftape: tokens.h5: /tokens has shape (4), but must be (B, T + 1) with B and T at "
-            "least 1\n");
+  EXPECT_EQ(
+      error(65),
+      "difftape: tokens.h5: /tokens has shape (4), but must be (B, T + 1): B rows of T inputs "
+      "and the last target, B and T at least 1; reshape it\n");
   batch({4, 1}, {1, 2, 3, 4});
   EXPECT_THAT(error(65), HasSubstr("/tokens has shape (4, 1), but must be (B, T + 1)"));
   batch({1, 18}, std::vector<std::int32_t>(18, 1));
   EXPECT_EQ(error(65),
-            "difftape: /tokens has 18 tokens per row, but must have at most model.max_seq_len + 1, "
+            "difftape: --batch: /tokens has 18 tokens per row, but must have at most "
+            "model.max_seq_len + 1, "
             "with model.max_seq_len 16; shorten the rows\n");
 }
 
@@ -198,7 +202,7 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   EXPECT_EQ(contents(project / "tokens.h5"), tokens);
   EXPECT_EQ(test::error(64, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
                                               "--out", "text.txt"})),
-            "difftape: --out: text.txt does not end in .h5\n");
+            "difftape: --out: text.txt does not end in .h5; choose a name that does\n");
   put(project / "mine.h5", tokens);
   const Outcome mine =
       project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5", "--out", "mine.h5"});
@@ -207,7 +211,8 @@ TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {
   EXPECT_EQ(contents(project / "mine.h5"), tokens);
   EXPECT_EQ(test::error(74, project.difftape({"dump-grads", "tiny.yaml", "--batch", "tokens.h5",
                                               "--out", "gone/grads.h5"})),
-            "difftape: cannot write gone/grads.h5: gone is not an existing directory\n");
+            "difftape: cannot write gone/grads.h5: gone is not an existing directory; create it "
+            "first\n");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(Overfit, rejects_zero_steps_and_options_of_run_directories) {
     return test::error(64, project.difftape(joined({"train", "tiny.yaml"}, words)));
   };
   EXPECT_EQ(refused({"--overfit=0"}),
-            "difftape: --overfit: the number of steps must be at least 1\n");
+            "difftape: --overfit: the number of steps is 0 or less, but must be at least 1\n");
   EXPECT_EQ(refused({"--overfit", "--out", "run"}),
             "difftape: --overfit writes no run and allows no other option than --set; remove the "
             "others\n");

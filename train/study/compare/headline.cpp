@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/run/data/loss_unit.h"
 #include "train/stats/interval.h"
 #include "train/study/compare/tables.h"
 
@@ -23,7 +24,7 @@ constexpr const char* kLrNote =
     "neighbors. Gap: final loss at an arm's lr* minus the baseline's at its own lr*, paired by "
     "seed, with the error of the held-out text. \"Of the ladder\": measured at the rates of "
     "lowest loss with the seeds that chose them. lr sensitivity E: mean over the learning rates of "
-    "[final loss - the lowest]. Losses are in nats per token (per byte for text read as bytes); a "
+    "[final loss - the lowest]. Losses are in nats per token; a "
     "diverged run counts with the loss at init. From, to: 95 % limits, bootstrap over seeds.";
 
 struct Best {
@@ -147,6 +148,17 @@ std::string tasks_note(const Study& study) {
       study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
 }
 
+std::string with_loss_unit(const Study& study, std::string text) {
+  if (!std::ranges::all_of(study.runs(),
+                           [](auto* run) { return run->config.data.type == run::DataKind::text; }))
+    return text;
+  const std::string tokens(run::loss_unit(run::DataKind::tokens)),
+      bytes(run::loss_unit(run::DataKind::text));
+  for (std::size_t at = 0; (at = text.find(tokens, at)) != text.npos;)
+    text.replace(at, tokens.size(), bytes);
+  return text;
+}
+
 std::string tables_text(const Study& study, std::size_t width) {
   const auto paragraphs = [width](const std::string& lines) {
     std::string text;
@@ -166,7 +178,7 @@ std::string tables_text(const Study& study, std::size_t width) {
   const std::vector<LrCurve> curves = lr_curves(study);
   const system::Table rates = lr_table(curves);
   if (rates.rows.empty()) return text;
-  text += '\n' + to_text(rates, width, 1) + paragraphs(kLrNote);
+  text += '\n' + to_text(rates, width, 1) + paragraphs(with_loss_unit(study, kLrNote));
   for (const std::string& refusal : lr_refusals(curves)) text += paragraphs(refusal);
   return text;
 }

@@ -44,6 +44,9 @@ std::string headline(const Study& study);
 /// Explains a study of several tasks; empty for one task.
 std::string tasks_note(const Study& study);
 
+/// Returns a text with "nats per byte" for "nats per token" if all runs read text as bytes.
+std::string with_loss_unit(const Study& study, std::string text);
+
 /// Returns the headline and the tables with their notes for a terminal of `width` columns. The
 /// table is run_table if each arm is a single run.
 std::string tables_text(const Study& study, std::size_t width);

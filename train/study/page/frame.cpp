@@ -10,7 +10,6 @@
 #include "train/study/figures/drawing.h"
 #include "train/system/child.h"
 #include "train/system/embedded.h"
-#include "train/system/files.h"
 #include "train/system/json.h"
 #define DIFFTAPE_PAGE_FILE(name) DIFFTAPE_FILE(DIFFTAPE_PAGE_DIR "/" name)
 
@@ -87,25 +86,24 @@ void Framed::add(const char* id, const char* heading, const std::string& html) {
   sections += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, heading, html);
 }
 
-void write_page(const std::filesystem::path& path, const Framed& page) {
+std::string page_text(const Framed& page) {
   nlohmann::ordered_json data = page.data;
   data["refresh"] = page.refresh_seconds;
   std::vector<std::string_view> scripts = page.libraries;
   scripts.push_back(assets::page_js());
   const std::string nonce = make_nonce();
   const std::string script = fmt::format("<script nonce=\"{}\">", nonce);
-  system::replace_text(
-      path,
-      fmt::format(fmt::runtime(assets::page_html()), fmt::arg("nonce", nonce),
-                  fmt::arg("title", escape_html(page.title)),
-                  fmt::arg("refresh", refresh_element(page.refresh_seconds)),
-                  fmt::arg("headline", escape_html(page.headline)),
-                  fmt::arg("subtitle", escape_html(page.subtitle)),
-                  fmt::arg("made", run::utc_now()), fmt::arg("dygraph_css", assets::dygraph_css()),
-                  fmt::arg("css", assets::page_css()), fmt::arg("navigation", page.navigation),
-                  fmt::arg("sections", page.sections), fmt::arg("data", json_for_script(data)),
-                  fmt::arg("scripts", fmt::format("{}{}</script>", script,
-                                                  fmt::join(scripts, "</script>\n" + script)))));
+  return fmt::format(
+      fmt::runtime(assets::page_html()), fmt::arg("nonce", nonce),
+      fmt::arg("title", escape_html(page.title)),
+      fmt::arg("refresh", refresh_element(page.refresh_seconds)),
+      fmt::arg("headline", escape_html(page.headline)),
+      fmt::arg("subtitle", escape_html(page.subtitle)), fmt::arg("made", run::utc_now()),
+      fmt::arg("dygraph_css", assets::dygraph_css()), fmt::arg("css", assets::page_css()),
+      fmt::arg("navigation", page.navigation), fmt::arg("sections", page.sections),
+      fmt::arg("data", json_for_script(data)),
+      fmt::arg("scripts",
+               fmt::format("{}{}</script>", script, fmt::join(scripts, "</script>\n" + script))));
 }
 
 std::string note(const std::string& html) { return "<p class=\"muted note\">" + html + "</p>\n"; }

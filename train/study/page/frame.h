@@ -37,8 +37,8 @@ struct Framed {
   /// Adds a section and its link in the navigation, unless `html` is empty.
   void add(const char* id, const char* heading, const std::string& html);
 };
-/// Writes a self-contained page. Throws OutputError.
-void write_page(const std::filesystem::path& path, const Framed& page);
+/// Returns the HTML of a self-contained page.
+std::string page_text(const Framed& page);
 
 /// Return a paragraph in small print, and a highlighted one; `html` is HTML.
 std::string note(const std::string& html);

@@ -83,12 +83,14 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts) {
-  write_page(path, make_page(study, title, parts, path.parent_path()));
+  const page::Framed page = make_page(study, title, parts, path.parent_path());
+  system::replace_text(path, with_loss_unit(study, page_text(page)));
 }
 
-void write_forest(const JudgedClaims& claims, const std::filesystem::path& path) {
+void write_forest(const Study& study, const JudgedClaims& claims,
+                  const std::filesystem::path& path) {
   const std::string forest = forest_svg(forest_rows(claims.results), SvgKind::standalone);
-  if (!forest.empty()) system::replace_text(path, forest);
+  if (!forest.empty()) system::replace_text(path, with_loss_unit(study, forest));
 }
 
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {
@@ -97,7 +99,8 @@ void write_lr_curve(const Study& study, const std::filesystem::path& path) {
         "report: --svg needs runs of at least two peak learning rates; sweep optim.lr, or remove "
         "--svg");
   }
-  system::replace_text(path, lr_curve_svg(lr_curves(study), SvgKind::standalone));
+  const std::string curve = lr_curve_svg(lr_curves(study), SvgKind::standalone);
+  system::replace_text(path, with_loss_unit(study, curve));
 }
 
 void write_lr_optima(const Study& study, const std::filesystem::path& page) {

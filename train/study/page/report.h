@@ -28,7 +28,8 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
 
 /// Writes the forest plot of the tested claims as SVG on white, or nothing without any. Throws
 /// OutputError.
-void write_forest(const JudgedClaims& claims, const std::filesystem::path& path);
+void write_forest(const Study& study, const JudgedClaims& claims,
+                  const std::filesystem::path& path);
 
 /// Writes the learning-rate curve as SVG on white. Throws UsageError for a study with a single
 /// learning rate, and OutputError.

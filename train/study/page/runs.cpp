@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kFewRuns = 12;
 
 constexpr const char* kRunsNote =
-    "Losses are in nats per token, which is per byte for text read as bytes. Train is the mean "
+    "Losses are in nats per token. Train is the mean "
     "over the last 5&nbsp;% of steps, val the last validation. Spikes are steps far outside the "
     "range of the steps before them, counted after the first 10&nbsp;% of a run. Late sd/median is "
     "the standard deviation of grad_norm divided by its median in the second half of a run, up to "

@@ -104,7 +104,7 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   system::replace_text(out / "summary.txt", text);
   if (claims) {
     system::replace_text(out / "verdicts.csv", verdicts_csv(claims->results));
-    write_forest(*claims, out / "forest.svg");
+    write_forest(study, *claims, out / "forest.svg");
   }
   if (study.is_swept()) {
     write_lr_curve(study, out / "lr_curve.svg");

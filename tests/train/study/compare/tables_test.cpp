@@ -336,5 +336,13 @@ TEST(Headline, of_a_single_run_compares_nothing) {
   EXPECT_THAT(text, Not(HasSubstr("not tested")));
 }
 
+TEST(LossUnit, is_a_byte_if_all_runs_read_text) {
+  std::vector<RunRecord> runs = records({{}, {.seed = 2}});
+  const std::string axis = "gap, nats per token; nats per token";
+  EXPECT_EQ(with_loss_unit(make_study(runs), axis), "gap, nats per byte; nats per byte");
+  runs[1].config.data.type = run::DataKind::tokens;
+  EXPECT_EQ(with_loss_unit(make_study(runs), axis), axis);
+}
+
 }  // namespace
 }  // namespace difftape::study

@@ -100,8 +100,8 @@ class Runner {
     const std::vector<double> seconds = take(steps);
     result_.seconds.insert(result_.seconds.end(), seconds.begin(), seconds.end());
     result_.round_medians.push_back(stats::quantile(seconds, 0.5));
-    result_.peak_share.push_back(result_.candidate.flops_per_step / result_.round_medians.back() /
-                                 peak);
+    result_.peak_fraction.push_back(result_.candidate.flops_per_step /
+                                    result_.round_medians.back() / peak);
   }
 
   const Result& result() const { return result_; }

@@ -54,7 +54,7 @@ struct Result {
   std::optional<Index> parameters{};    ///< if it has any
   std::vector<double> seconds{};        ///< of every measured step
   std::vector<double> round_medians{};  ///< of the steps of each round, in seconds
-  std::vector<double> peak_share{};     ///< of each round, of the FMA peak measured before it
+  std::vector<double> peak_fraction{};  ///< of each round, of the FMA peak measured before it
   double idle_bytes = 0;                ///< resident before it built anything
   double peak_bytes = 0;                ///< the most that was resident
 };

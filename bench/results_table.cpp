@@ -35,7 +35,7 @@ Row row_of(const Result& each, const CandidateGroup& group) {
   row.push_back(fmt::format("{:.1f}", 1e6 * seconds / group.tokens));
   row.push_back(system::grouped(std::llround(group.tokens / seconds)));
   row.push_back(each.candidate.flops_per_step > 0
-                    ? fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_share, 0.5))
+                    ? fmt::format("{:.1f} %", 100 * stats::quantile(each.peak_fraction, 0.5))
                     : "-");
   row.push_back(megabytes(each.peak_bytes));
   row.push_back(megabytes(each.idle_bytes));

@@ -45,7 +45,7 @@ bool within_bounds(const AttentionView& view, double rms, Index keys) {
 
 /// Returns the fraction outside the interval, without queries that see one key, whose interval is
 /// empty.
-double share_outside(const AttentionView& view, std::span<const double> rms) {
+double fraction_outside(const AttentionView& view, std::span<const double> rms) {
   const Index heads = heads_of(view), batch = view.q.shape()[0], seq = view.q.shape()[1];
   Index outside = 0, counted = 0;
   for (Index b = 0; b < batch; ++b) {
@@ -245,7 +245,7 @@ AttentionMeasures measure_attention(const AttentionView& view) {
   add(metric("attn/context_rms"), context.mean);
   add(metric("attn/context_rms_min"), context.min);
   add(metric("attn/context_rms_max"), context.max);
-  add(metric("attn/context_rms_outside"), share_outside(view, rms));
+  add(metric("attn/context_rms_outside"), fraction_outside(view, rms));
   add(metric("attn/sink_rate"),
       mean_over(all, [](const Head& h) { return is_sink(h.first_token); }));
   add(metric("attn/first_token_mass"), mean_over(all, &Head::first_token));

@@ -196,12 +196,12 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   status_.step = step.step;  // failed() records it
   StepReport report{step.step, step.loss, step.norms.global, step.lr};
   report.tokens_per_sec = static_cast<double>(tokens_per_step(state.config)) / step.seconds;
-  report.peak_share = report.tokens_per_sec * flops_per_token_ / peak_;
+  report.peak_fraction = report.tokens_per_sec * flops_per_token_ / peak_;
   report.val_loss = step.val_loss;
   report.spikes = state.loss_spikes.spikes();
   const Metrics metrics = metrics_of(state, step,
                                      {{metric("throughput/tokens_per_sec"), report.tokens_per_sec},
-                                      {metric("throughput/mfu"), report.peak_share}});
+                                      {metric("throughput/mfu"), report.peak_fraction}});
   metrics_.write(step.step, metrics);
   if (events_) {
     static const Metrics none;

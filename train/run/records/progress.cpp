@@ -35,8 +35,8 @@ std::vector<LineField> fields(const StepReport& r, Index steps, double eta) {
                                 {"grad_norm", system::number(r.grad_norm, "{:#.4g}")},
                                 {"lr", fmt::format("{:.2e}", r.lr)},
                                 {"tok/s", rate(r.tokens_per_sec), true}};
-  if (std::isfinite(r.peak_share))
-    all.push_back({"of peak", fmt::format("{:.0f}%", 100 * r.peak_share), true});
+  if (std::isfinite(r.peak_fraction))
+    all.push_back({"of peak", fmt::format("{:.0f}%", 100 * r.peak_fraction), true});
   if (r.spikes > 0)
     all.push_back({r.spikes == 1 ? "spike" : "spikes", fmt::to_string(r.spikes), true});
   return all;

@@ -21,16 +21,16 @@ struct ConsoleStyle {
 /// Returns the style for the terminal, file or pipe behind a file descriptor.
 ConsoleStyle console_style(int descriptor);
 
-/// The displayed values of a finished step. NaN in `val_loss` and `peak_share` means unknown.
+/// The displayed values of a finished step. NaN in `val_loss` and `peak_fraction` means unknown.
 struct StepReport {
   Index step = 0;
   double loss = 0;       ///< nats per token
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
   double tokens_per_sec = 0;
-  double peak_share = kNaN;  ///< fraction of the FMA peak, 0 to 1
-  double val_loss = kNaN;    ///< nats per token, if this step was validated
-  Index spikes = 0;          ///< loss spikes so far
+  double peak_fraction = kNaN;  ///< fraction of the FMA peak, 0 to 1
+  double val_loss = kNaN;       ///< nats per token, if this step was validated
+  Index spikes = 0;             ///< loss spikes so far
 };
 
 class Progress {

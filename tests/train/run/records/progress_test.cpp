@@ -14,7 +14,7 @@ StepReport report(Index step) {
           .grad_norm = 0.523,
           .lr = 1e-3,
           .tokens_per_sec = 41234,
-          .peak_share = 0.43};
+          .peak_fraction = 0.43};
 }
 
 /// A clock that tests control.
@@ -44,7 +44,7 @@ TEST(Progress, omits_unknown_values) {
   const ScratchDir dir;
   std::ostringstream console;
   StepReport first = report(1);
-  first.peak_share = std::numeric_limits<double>::quiet_NaN();
+  first.peak_fraction = std::numeric_limits<double>::quiet_NaN();
   Progress(console, kPiped, dir / "log", 500).step(first);
   EXPECT_THAT(console.str(), Not(HasSubstr("peak")));
   EXPECT_THAT(console.str(), Not(HasSubstr("val")));

@@ -29,7 +29,7 @@ void Gradient::add(const Tensor& gradient) const {
   if (!requires_grad()) return;
   Tape::Node& node = tape_->nodes_[node_];
   require_shape(gradient.size() == node.shape.size(), node.op,
-                "a gradient of {} was added for a value of {}", gradient.shape().str(),
+                "the gradient is {}, its value is {}; need equal sizes", gradient.shape().str(),
                 node.shape.str());
   if (!node.parameter && !node.has_gradient) {
     node.grad = gradient.reshaped(node.shape);
@@ -91,7 +91,7 @@ void Tape::backward(const Var& loss) { backward(loss, Tensor::full(loss.shape(),
 
 void Tape::backward(const Var& from, const Tensor& cotangent) {
   require_shape(from.gradient().requires_grad(), "backward",
-                "the value does not depend on any leaf");
+                "the value does not depend on any leaf; need one computed from a parameter");
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     // Every use of a parameter was recorded after it.

@@ -80,8 +80,9 @@ real Tensor::item() const {
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  require_shape(shape.size() == size(), "reshape", "{} has {} elements, {} has {}", shape_.str(),
-                size(), shape.str(), shape.size());
+  require_shape(shape.size() == size(), "reshape",
+                "{} has {} elements, {} has {}; need equal numbers", shape_.str(), size(),
+                shape.str(), shape.size());
   Tensor view = *this;
   view.shape_ = shape;
   return view;
@@ -99,16 +100,16 @@ void Tensor::fill(real value) {
 }
 
 void Tensor::add(const Tensor& other) {
-  require_shape(size() == other.size(), "add", "sizes differ: {} and {}", shape_.str(),
-                other.shape().str());
+  require_shape(size() == other.size(), "add", "this is {}, other is {}; need equal sizes",
+                shape_.str(), other.shape().str());
   parallel_ranges(size(), kElementGrain, [this, &other](Index i, Index n) {
     Row(data_ + i, n) += ConstRow(other.data_ + i, n);
   });
 }
 
 void Tensor::copy_from(const Tensor& other) {
-  require_shape(size() == other.size(), "copy", "sizes differ: {} and {}", shape_.str(),
-                other.shape().str());
+  require_shape(size() == other.size(), "copy", "this is {}, other is {}; need equal sizes",
+                shape_.str(), other.shape().str());
   parallel_ranges(size(), kElementGrain,
                   [this, &other](Index i, Index n) { std::copy_n(other.data_ + i, n, data_ + i); });
 }

@@ -163,7 +163,8 @@ void require_fit(const Var& x, const Routed& routed, const Experts& weights, con
   const Index width = x.shape().last();
   require_shape(x.shape().rows() == routing.tokens() &&
                     routed.weights.shape() == Shape{routing.tokens(), routing.top_k},
-                "experts", "x is {}, the routing has {} tokens, its weights are {}",
+                "experts",
+                "x is {}, the routing has {} tokens, its weights are {}; need (N, C), N, (N, k)",
                 x.shape().str(), routing.tokens(), routed.weights.shape().str());
   require_shape(!residual.defined() || residual.shape() == x.shape(), "experts",
                 "the residual is {}; need {}", residual.shape().str(), x.shape().str());

@@ -136,8 +136,9 @@ Var router_loss(const Var& logits, RouterScore score, const Routing& routing,
                 const RouterLosses& weights) {
   const Shape& sl = logits.shape();
   require_shape(sl.rank() == 2 && sl[0] == routing.tokens() && sl[1] == routing.experts,
-                "router_loss", "logits are {}, the routing has {} tokens and {} experts", sl.str(),
-                routing.tokens(), routing.experts);
+                "router_loss",
+                "logits are {}, the routing has {} tokens and {} experts; need (N, E), N, E",
+                sl.str(), routing.tokens(), routing.experts);
   const auto tokens = static_cast<double>(sl[0]);
   RowLoss loss{score,
                static_cast<real>(weights.load_balancing * static_cast<double>(sl[1]) / tokens),

@@ -68,7 +68,8 @@ Dims dims_of(const AttentionInputs& in) {
                 "q is {}, k is {}, v is {}; need (B, T, heads, head_dim) each", q.str(), k.str(),
                 v.str());
   require_shape(q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1], "attention",
-                "batch or sequence differ: q is {}, k is {}, v is {}", q.str(), k.str(), v.str());
+                "q is {}, k is {}, v is {}; need equal batch and sequence", q.str(), k.str(),
+                v.str());
   require_shape(q[2] == mapping.query_heads && k[2] == mapping.key_heads &&
                     v[2] == mapping.value_heads && q[3] == k[3],
                 "attention", "q is {}, k is {}, v is {}; need {} query, {} key and {} value heads",
@@ -76,8 +77,9 @@ Dims dims_of(const AttentionInputs& in) {
                 mapping.value_heads);
   const Index heads_out = mapping.heads_out();
   const Shape &lambda = in.lambda.shape(), &sinks = in.sinks.shape();
-  require_shape((mapping.maps == 2) == in.lambda.allocated(), "attention",
-                "two maps need lambda, one map has none");
+  require_shape(
+      (mapping.maps == 2) == in.lambda.allocated(), "attention", "{}",
+      mapping.maps == 2 ? "two maps have no lambda; need one" : "one map has a lambda; need none");
   require_shape(mapping.maps == 1 || lambda.size() == 1 || lambda == Shape{q[0], q[1], heads_out},
                 "attention", "lambda is {}; need one scalar or ({}, {}, {})", lambda.str(), q[0],
                 q[1], heads_out);

@@ -44,7 +44,7 @@ TEST(Tensor, reshape_keeps_the_elements_and_rejects_another_size) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               a.reshaped({4, 2});
             }),
-            "reshape: (2, 3) has 6 elements, (4, 2) has 8");
+            "reshape: (2, 3) has 6 elements, (4, 2) has 8; need equal numbers");
 }
 
 TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {

@@ -157,7 +157,8 @@ std::string refuse_no_index(const std::string& text) {
   if (!digits || text == "-") return fmt::format("expected an integer, got '{}'", text);
   return system::read_number<Index>(text)
              ? ""
-             : fmt::format("expected an integer of at most {}", std::numeric_limits<Index>::max());
+             : fmt::format("expected an integer of at most {}, got '{}'",
+                           std::numeric_limits<Index>::max(), text);
 }
 
 void add_config(CLI::App& command, std::string& path) {

@@ -24,8 +24,8 @@ OutputError no_output_of(const fs::path& out, std::string_view command) {
 /// Throws OutputError if the directory of an output is missing, before minutes of computation.
 void require_directory_of(const fs::path& out) {
   if (!out.has_parent_path() || system::is_folder(out.parent_path())) return;
-  throw OutputError(fmt::format("cannot write {}: {} is not an existing directory", out.string(),
-                                out.parent_path().string()));
+  throw OutputError(fmt::format("cannot write {}: {} is not an existing directory; create it first",
+                                out.string(), out.parent_path().string()));
 }
 
 }  // namespace
@@ -41,7 +41,8 @@ void warn_if_slower() {
 void require_h5_output(const fs::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<fs::path>& inputs) {
-  throw_if<UsageError>(out.extension() != ".h5", "--out: {} does not end in .h5", out.string());
+  throw_if<UsageError>(out.extension() != ".h5",
+                       "--out: {} does not end in .h5; choose a name that does", out.string());
   require_directory_of(out);
   require_output_file(out, ".h5", inputs);
   if (!system::is_there(out)) return;

@@ -43,8 +43,8 @@ std::vector<std::string> absolute_paths(const std::vector<std::string>& sources)
 void require_eos(const std::optional<Index>& eos) {
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max() - 1;
   if (!eos || (*eos >= -1 && *eos <= kMost)) return;
-  throw UsageError(
-      fmt::format("--eos-token-id: expected a token from 0 to {}, or -1 for none", kMost));
+  throw UsageError(fmt::format(
+      "--eos-token-id: expected a token from 0 to {}, or -1 for none, got {}", kMost, *eos));
 }
 
 void require_token_file(const std::filesystem::path& out,

@@ -52,8 +52,9 @@ struct Prompt {
 
 Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, std::string name) {
   const std::size_t foreign = tokenizer.utf8 ? run::first_foreign(text) : text.npos;
-  throw_if<DataError>(foreign != text.npos, "{}: is not valid UTF-8 at byte {}, but {} needs UTF-8",
-                      name, foreign, tokenizer.file.name);
+  throw_if<DataError>(foreign != text.npos,
+                      "{}: is not valid UTF-8 at byte {}, but {} needs UTF-8; convert it", name,
+                      foreign, tokenizer.file.name);
   return {tokenizer.encode(text), std::move(name)};
 }
 
@@ -135,15 +136,16 @@ std::vector<Prompt> prompts_of(const GenerateArguments& a, const run::NamedModel
 }
 
 void require_sampling(const run::Sampling& sampling, Index max_tokens) {
-  const auto require = [](bool holds, const char* option, const char* need) {
-    throw_if<UsageError>(!holds, "{}: must be {}", option, need);
+  const auto require = [](bool holds, const char* option, const auto& found, const char* need) {
+    throw_if<UsageError>(!holds, "{}: is {}, but must be {}", option, found, need);
   };
   require(sampling.temperature >= 0 && std::isfinite(sampling.temperature), "--temperature",
-          "finite and at least 0, which selects greedy decoding");
-  require(sampling.top_k >= 0, "--top-k", "at least 0, which keeps all tokens");
-  require(sampling.top_p > 0 && sampling.top_p <= 1, "--top-p", "above 0 and at most 1");
-  require(sampling.min_p >= 0 && sampling.min_p <= 1, "--min-p", "from 0 to 1");
-  require(max_tokens >= 1, "--max-tokens", "at least 1");
+          sampling.temperature, "finite and at least 0, which selects greedy decoding");
+  require(sampling.top_k >= 0, "--top-k", sampling.top_k, "at least 0, which keeps all tokens");
+  require(sampling.top_p > 0 && sampling.top_p <= 1, "--top-p", sampling.top_p,
+          "above 0 and at most 1");
+  require(sampling.min_p >= 0 && sampling.min_p <= 1, "--min-p", sampling.min_p, "from 0 to 1");
+  require(max_tokens >= 1, "--max-tokens", max_tokens, "at least 1");
 }
 
 /// Prints a piece of text immediately. Returns false if it cannot be printed.

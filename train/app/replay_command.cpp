@@ -25,9 +25,10 @@ bool replay_run(const ReplayArguments& arguments) {
 }
 
 bool replay_file(const ReplayArguments& arguments) {
-  throw_if<UsageError>(arguments.asked_for_run,
-                       "--step, --batches and --states need a run directory, but {} is not one",
-                       arguments.where);
+  throw_if<UsageError>(
+      arguments.asked_for_run,
+      "--step, --batches and --states need a run directory, but {} is not one; remove them",
+      arguments.where);
   const CrashReplay replay = replay_crash(arguments.where);
   fmt::print("{}", to_text(replay));
   return replay.identical();

@@ -102,7 +102,7 @@ TEST_F(Inference, eval_detects_whether_the_data_changed) {
 
 TEST_F(Inference, eval_reports_errors) {
   EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}),
-              HasSubstr("--batches: expected an integer of at least 1"));
+              HasSubstr("--batches: expected an integer of at least 1, got "));
   EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("gone.h5: no checkpoint found"));
   EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
               AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
@@ -184,15 +184,17 @@ TEST_F(Inference, generate_reports_errors) {
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}),
               HasSubstr("--stop: expected a string, got an empty one"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}),
-              HasSubstr("--temperature: must be"));
+              HasSubstr("--temperature: is -1, but must be"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("finite and"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "1e20"}),
               HasSubstr("--max-tokens: expected an integer, got '1e20'"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}), HasSubstr("--top-p: must be"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}), HasSubstr("--min-p: must be"));
-  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-p", "0"}),
+              HasSubstr("--top-p: is 0, but must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--min-p", "2"}),
+              HasSubstr("--min-p: is 2, but must be"));
+  EXPECT_THAT(wrong(64, {"--prompt", "a", "--top-k=-1"}), HasSubstr("--top-k: is -1, but must be"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--max-tokens", "0"}),
-              HasSubstr("--max-tokens: must be"));
+              HasSubstr("--max-tokens: is 0, but must be"));
 }
 
 }  // namespace

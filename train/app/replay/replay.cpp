@@ -21,10 +21,11 @@ namespace fs = std::filesystem;
 double RecordedRun::logged(const char* metric, Index step) const {
   const auto row = std::ranges::lower_bound(metrics.step, static_cast<double>(step));
   const auto column = metrics.columns.find(metric);
-  throw_if<DataError>(row == metrics.step.end() || *row != static_cast<double>(step) ||
-                          column == metrics.columns.end(),
-                      "{}: has no {} of step {}, but must have every step of the run",
-                      metrics_file().string(), metric, step);
+  throw_if<DataError>(
+      row == metrics.step.end() || *row != static_cast<double>(step) ||
+          column == metrics.columns.end(),
+      "{}: has no {} of step {}, but must have every step of the run; restore the file",
+      metrics_file().string(), metric, step);
   return column->second[row - metrics.step.begin()];
 }
 

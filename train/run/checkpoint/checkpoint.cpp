@@ -95,6 +95,8 @@ namespace {
 
 constexpr const char* kFormat = "difftape-checkpoint";
 constexpr Index kFormatVersion = 1;
+constexpr const char *kAnother = "use another checkpoint of the run",
+                     *kOfThisModel = "use a checkpoint of this model";
 
 std::string model_path(const Parameter& p) { return "/model/" + p.name; }
 std::string state_path(const Parameter& p, const StateTensor& tensor) {
@@ -113,12 +115,13 @@ h5::File open_version(const fs::path& path) {
 
 CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
   const Index step = file.int_attribute("/", "step");
-  throw_if<DataError>(step < 0, "checkpoint {} has step {}, but must have at least 0",
-                      path.string(), step);
+  throw_if<DataError>(step < 0, "checkpoint {} has step {}, but must have at least 0; {}",
+                      path.string(), step, kAnother);
   const nlohmann::json extra_state =
       system::json_or_discarded(file.string_attribute("/data", "extra_state"));
-  throw_if<DataError>(!extra_state.is_object(), "checkpoint {}: extra_state is not a JSON object",
-                      path.string());
+  throw_if<DataError>(!extra_state.is_object(),
+                      "checkpoint {}: extra_state is not a JSON object, but must be one; {}",
+                      path.string(), kAnother);
   return {.step = step,
           .config_yaml = file.string_attribute("/", "config_yaml"),
           .extra_state = extra_state,
@@ -132,18 +135,18 @@ CheckpointMeta read_meta(const fs::path& path, const h5::File& file) {
 void Checkpoint::require_fits(ParameterSet& parameters) const {
   for (const Parameter& p : parameters) {
     throw_if<DataError>(!file_.exists(model_path(p)),
-                        "checkpoint {} does not fit the model: it has no {} {}", path_.string(),
-                        p.name, p.shape.str());
+                        "checkpoint {} does not fit the model: it has no {} {}; {}", path_.string(),
+                        p.name, p.shape.str(), kOfThisModel);
     const Shape found = file_.shape(model_path(p));
     throw_if<DataError>(found != p.shape,
-                        "checkpoint {} does not fit the model: {} is {} in the file and {} in the "
-                        "model",
-                        path_.string(), p.name, found.str(), p.shape.str());
+                        "checkpoint {} does not fit the model: {} is {}, but must be {}; {}",
+                        path_.string(), p.name, found.str(), p.shape.str(), kOfThisModel);
   }
   for (const std::string& name : file_.children("/model")) {
     if (parameters.find(name) == nullptr) {
-      throw DataError(fmt::format("checkpoint {} does not fit the model: the model has no {} {}",
-                                  path_.string(), name, file_.shape("/model/" + name).str()));
+      throw DataError(
+          fmt::format("checkpoint {} does not fit the model: the model has no {} {}; {}",
+                      path_.string(), name, file_.shape("/model/" + name).str(), kOfThisModel));
     }
   }
 }
@@ -207,8 +210,8 @@ Checkpoint::Checkpoint(fs::path path)
       meta_(read_meta(path_, file_)) {}
 
 DataError Checkpoint::bad_extra_state(const std::exception& error) const {
-  return DataError(fmt::format("checkpoint {}: extra_state was not written by difftape: {}",
-                               path_.string(), error.what()));
+  return DataError(fmt::format("checkpoint {}: extra_state was not written by difftape: {}; {}",
+                               path_.string(), error.what(), kAnother));
 }
 
 void Checkpoint::load(ParameterSet& parameters, Optimizer* optimizer) const {

@@ -55,9 +55,10 @@ void validate_heads(const ModelConfig& m, const Rules& rules) {
               "head_dim is {}{}; need an even number, because RoPE rotates pairs of features; or "
               "set model.rope: false",
               head_dim, m.head_dim == 0 ? " (d_model / num_heads)" : "");
-  rules.check(m.num_heads % kv_heads == 0, {kv, heads},
-              "num_kv_heads {} does not divide num_heads {}; need groups of equal size", kv_heads,
-              m.num_heads);
+  rules.check(
+      m.num_heads % kv_heads == 0, {kv, heads},
+      "num_kv_heads {} does not divide num_heads {} into groups of equal size; change one of them",
+      kv_heads, m.num_heads);
   for (const auto& [keys, message] : model_conflicts(m)) rules.check(false, keys, "{}", message);
 }
 
@@ -110,7 +111,8 @@ void validate_needles(const Config& c, const Rules& rules) {
   const std::string all_facts = "data.needles.facts", all_queries = "data.needles.queries";
   const bool paired = task.facts.size() == task.queries.size() && !task.facts.empty();
   rules.check(paired, {all_facts, all_queries},
-              "{} numbers of facts and {} numbers of queries; need one of each per setting (N, R)",
+              "facts lists {} numbers, but queries lists {}; write equally many, one pair of facts "
+              "and queries per setting of the task",
               task.facts.size(), task.queries.size());
   for (size_t i = 0; paired && i < task.facts.size(); ++i) {
     const Index facts = task.facts[i], queries = task.queries[i];
@@ -158,7 +160,7 @@ void validate_mqar(const Config& c, const Rules& rules) {
 void validate_kind(const Config& c, const Rules& rules) {
   const auto needs = [&](Index tokens) {
     rules.check(tokens <= c.model.vocab_size, {"model.vocab_size", "data.type"},
-                "vocab_size is {}, but data.type '{}' with these sizes needs at least {}",
+                "vocab_size is {}, but data.type '{}' with these sizes needs at least {}; raise it",
                 c.model.vocab_size, to_string(c.data.type), tokens);
   };
   switch (c.data.type) {

@@ -33,7 +33,7 @@ std::unique_ptr<Dataset> make(const DataConfig& config, Index vocab_size, std::u
 
 void require_vocab_size(const ValidationData& data, DataKind kind, const ModelConfig& model) {
   throw_if<ConfigError>(model.vocab_size < data.vocab_size(),
-                        "model.vocab_size is {}, but data.type '{}' needs at least {}",
+                        "model.vocab_size is {}, but data.type '{}' needs at least {}; raise it",
                         model.vocab_size, to_string(kind), data.vocab_size());
 }
 

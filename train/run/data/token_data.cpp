@@ -57,7 +57,8 @@ void check_llmc(const TokenFile& file, const LlmcFormat& format) {
       file.path.string(), size, kHeaderBytes);
   const auto version = number_at(file.bytes, 4);
   throw_if<DataError>(version != format.version,
-                      "{}: llm.c token file with magic {} has version {}, but must have version {}",
+                      "{}: llm.c token file with magic {} has version {}, but must have version "
+                      "{}; convert the data again",
                       file.path.string(), format.magic, version, format.version);
   const auto count = number_at(file.bytes, 8);
   const auto expected =
@@ -144,8 +145,9 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
                       "{}: has no dataset /tokens; `difftape data prepare` writes one",
                       path.string());
   const Shape shape = stored->shape("tokens");
-  throw_if<DataError>(shape.rank() != 1, "{}: /tokens has shape {}, but must have one axis",
-                      path.string(), shape.str());
+  throw_if<DataError>(shape.rank() != 1,
+                      "{}: /tokens has shape {}, but must have one axis; flatten it", path.string(),
+                      shape.str());
   TokenFile file{.path = path,
                  .format = "HDF5 /tokens",
                  .bytes = std::move(bytes),

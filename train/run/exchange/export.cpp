@@ -97,7 +97,8 @@ void export_hf(const NamedModel& named, const fs::path& directory) {
   const std::vector<std::string> reasons = why_not_hf(model);
   throw_if<UsageError>(
       !reasons.empty(),
-      "transformers cannot compute this model; --format safetensors exports any model:\n  {}",
+      "--format hf: transformers cannot compute this model, but --format safetensors exports any "
+      "model:\n  {}",
       fmt::join(reasons, "\n  "));
   system::StagedDirectory staged(directory);
   const fs::path& at = staged.path();

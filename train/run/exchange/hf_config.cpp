@@ -29,25 +29,28 @@ void check_heads(const AttentionFields& fields, const ModelConfig& model, Reason
   switch (fields.mapping) {
     case MappingKind::paired:
       reasons.unless(fields.lambda == LambdaKind::exponential,
-                     "model.attention.lambda: DiffLlama's is exponential");
+                     "model.attention.lambda: is {}, but must be exponential for DiffLlama",
+                     to_string(fields.lambda));
       reasons.unless(fields.lambda_init == LambdaInit::schedule,
-                     "model.attention.lambda_init: DiffLlama's is the schedule");
-      reasons.unless(fields.subln, "model.attention.subln: DiffLlama norms each head");
-      reasons.unless(model.norm_eps == kSublnEps,
-                     fmt::format("model.norm_eps: DiffLlama has one epsilon for all norms, and the "
-                                 "per-head norm of difftape uses {}",
-                                 kSublnEps));
+                     "model.attention.lambda_init: is {}, but must be schedule for DiffLlama",
+                     to_string(fields.lambda_init));
+      reasons.unless(fields.subln,
+                     "model.attention.subln: is false, but must be true for DiffLlama");
+      reasons.unless(
+          model.norm_eps == kSublnEps,
+          "model.norm_eps: is {}, but must be {} for DiffLlama, whose norms share one epsilon",
+          model.norm_eps, kSublnEps);
       return;
     case MappingKind::doubled:
       reasons.unless(fields.lambda != LambdaKind::exponential,
-                     "model.attention.lambda: modeling_difftape.py supports sigmoid, raw and none "
-                     "for V2");
+                     "model.attention.lambda: is exponential, but must be sigmoid, raw or none for "
+                     "modeling_difftape.py");
       [[fallthrough]];
     default:
-      reasons.unless(!fields.subln, "model.attention.subln: no Llama norms its heads");
+      reasons.unless(!fields.subln, "model.attention.subln: is true, but must be false for Llama");
       reasons.unless(model.d_model % attention_heads(model) == 0,
-                     fmt::format("model.d_model: Llama needs a multiple of its {} heads",
-                                 attention_heads(model)));
+                     "model.d_model: is {}, but must be a multiple of the {} heads for Llama",
+                     model.d_model, attention_heads(model));
   }
 }
 
@@ -55,15 +58,20 @@ void check_experts(const ModelConfig& model, Reasons& reasons) {
   const MoeConfig& moe = model.moe;
   if (moe.num_experts == 0) return;
   reasons.unless(architecture_of(model) != nullptr,
-                 "model.attention.kind: Mixtral's attention is softmax, and no other "
-                 "supported architecture has experts");
+                 "model.attention.kind: is {}, but must be softmax for Mixtral, the only supported "
+                 "architecture with experts",
+                 model.attention.kind.name());
   reasons.unless(moe.scoring_func == RouterScore::softmax,
-                 "model.moe.scoring_func: Mixtral's is softmax");
-  reasons.unless(moe.norm_topk_prob, "model.moe.norm_topk_prob: Mixtral's weights sum to 1");
+                 "model.moe.scoring_func: is {}, but must be softmax for Mixtral",
+                 to_string(moe.scoring_func));
+  reasons.unless(moe.norm_topk_prob,
+                 "model.moe.norm_topk_prob: is false, but must be true for Mixtral");
   reasons.unless(moe.num_shared_experts == 0,
-                 "model.moe.num_shared_experts: Mixtral has no shared experts");
+                 "model.moe.num_shared_experts: is {}, but must be 0 for Mixtral",
+                 moe.num_shared_experts);
   reasons.unless(moe.router_bias_update_rate == 0,
-                 "model.moe.router_bias_update_rate: Mixtral's router has no bias");
+                 "model.moe.router_bias_update_rate: is {}, but must be 0 for Mixtral",
+                 moe.router_bias_update_rate);
 }
 
 nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
@@ -92,28 +100,34 @@ nlohmann::ordered_json rope_parameters(const ModelConfig& model) {
 std::vector<std::string> why_not_hf(const ModelConfig& model) {
   const AttentionFields fields = fields_of(model.attention);
   Reasons reasons;
-  reasons.unless(fields.context.empty(),
-                 "model.attention.kind: no Llama has a custom context rule");
-  reasons.unless(model.rope, "model.rope: every Llama rotates queries and keys");
+  reasons.unless(
+      fields.context.empty(),
+      "model.attention.kind: is {}, but must be a kind without a context rule of its own",
+      model.attention.kind.name());
+  reasons.unless(model.rope, "model.rope: is false, but must be true");
   reasons.unless(model.rope_scaling.rope_type == RopeScalingKind::yarn ||
                      attention_factor_of(model.rope_scaling) == 1,
-                 "model.rope_scaling.attention_factor: no Llama has one without yarn");
-  reasons.unless(!model.embedding_norm, "model.embedding_norm: no Llama norms embeddings");
-  reasons.unless(model.yoco_self_layers == 0,
-                 "model.yoco_self_layers: no Llama shares keys and values between layers");
-  reasons.unless(model.final_logit_softcap == 0, "model.final_logit_softcap: no Llama caps logits");
+                 "model.rope_scaling.attention_factor: is {}, but must be 1 without yarn",
+                 attention_factor_of(model.rope_scaling));
+  reasons.unless(!model.embedding_norm, "model.embedding_norm: is true, but must be false");
+  reasons.unless(model.yoco_self_layers == 0, "model.yoco_self_layers: is {}, but must be 0",
+                 model.yoco_self_layers);
+  reasons.unless(model.final_logit_softcap == 0, "model.final_logit_softcap: is {}, but must be 0",
+                 model.final_logit_softcap);
   check_heads(fields, model, reasons);
   check_experts(model, reasons);
   reasons.unless(fields.softmax_denominator == SoftmaxDenominator::softmax,
-                 "model.attention.softmax_denominator: every Llama has a plain softmax");
-  reasons.unless(fields.gate == Gate::none, "model.attention.gate: no Llama has gates");
-  reasons.unless(!fields.qk_norm, "model.attention.qk_norm: no Llama norms queries and keys");
+                 "model.attention.softmax_denominator: is {}, but must be softmax",
+                 to_string(fields.softmax_denominator));
+  reasons.unless(fields.gate == Gate::none, "model.attention.gate: is {}, but must be none",
+                 to_string(fields.gate));
+  reasons.unless(!fields.qk_norm, "model.attention.qk_norm: is true, but must be false");
   reasons.unless(fields.logit_softcap == 0,
-                 "model.attention.attn_logit_softcap: no Llama caps attention logits");
-  reasons.unless(fields.sliding_window == 0,
-                 "model.attention.sliding_window: every Llama sees all tokens");
-  reasons.unless(fields.block_size == 0,
-                 "model.attention.block_size: every Llama reads all blocks of keys");
+                 "model.attention.attn_logit_softcap: is {}, but must be 0", fields.logit_softcap);
+  reasons.unless(fields.sliding_window == 0, "model.attention.sliding_window: is {}, but must be 0",
+                 fields.sliding_window);
+  reasons.unless(fields.block_size == 0, "model.attention.block_size: is {}, but must be 0",
+                 fields.block_size);
   return reasons.list;
 }
 

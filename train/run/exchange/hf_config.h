@@ -1,11 +1,14 @@
 #pragma once
 // Writes and reads the config.json of Hugging Face transformers.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/tensor.h"
@@ -29,11 +32,12 @@ inline constexpr std::array kHfArchitectures{
     HfArchitecture{MappingKind::paired, "diff_v1", "diffllama", "DiffLlamaForCausalLM"},
     HfArchitecture{MappingKind::doubled, "diff_v2", "difftape_v2", "DifftapeV2ForCausalLM"}};
 
-/// Collects sentences of the form "<key>: <problem>".
+/// Collects reasons of the form "<key>: is X, but must be Y".
 class Reasons {
  public:
-  void unless(bool holds, std::string_view reason) {
-    if (!holds) list.emplace_back(reason);
+  template <class... Args>
+  void unless(bool holds, fmt::format_string<Args...> reason, Args&&... args) {
+    if (!holds) list.push_back(fmt::format(reason, std::forward<Args>(args)...));
   }
   std::vector<std::string> list;
 };

@@ -18,6 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::string shown(const Json* value) { return value ? system::json_text(*value) : "missing"; }
+
 /// Reads values of config.json and collects problems.
 class HfReader {
  public:
@@ -31,14 +33,14 @@ class HfReader {
   Index size(const std::string& key, Index otherwise = 0) {
     const Json* value = find(key);
     const bool good = value != nullptr ? value->is_number_unsigned() && *value > 0 : otherwise > 0;
-    reasons.unless(good, fmt::format("{}: must be an integer of at least 1", key));
+    reasons.unless(good, "{}: is {}, but must be an integer of at least 1", key, shown(value));
     if (!good) return 1;
     return value != nullptr ? value->get<Index>() : otherwise;
   }
   double number(const std::string& key, double otherwise) {
     const Json* value = find(key);
     if (value == nullptr) return otherwise;
-    reasons.unless(value->is_number(), fmt::format("{}: must be a number", key));
+    reasons.unless(value->is_number(), "{}: is {}, but must be a number", key, shown(value));
     return value->is_number() ? value->get<double>() : otherwise;
   }
   /// Returns the value of a key that must be a name of T.
@@ -48,16 +50,16 @@ class HfReader {
     if (value == nullptr) return otherwise;
     const auto found =
         value->is_string() ? from_string<T>(value->get<std::string>()) : std::optional<T>();
-    reasons.unless(found.has_value(),
-                   fmt::format("{}: must be one of {}", key, fmt::join(names<T>(), ", ")));
+    reasons.unless(found.has_value(), "{}: is {}, but must be one of {}", key, shown(value),
+                   fmt::join(names<T>(), ", "));
     return found.value_or(otherwise);
   }
   /// Requires that a key is missing or has the only value that difftape supports.
   void only(const std::string& key, const Json& value) {
     const Json* found = find(key);
     reasons.unless(found == nullptr || *found == value,
-                   fmt::format("{} is {}, but difftape supports only {}", key,
-                               found ? found->dump() : "", value.dump()));
+                   "{}: is {}, but must be {}, the only supported value", key, shown(found),
+                   shown(&value));
   }
 
   Reasons reasons;
@@ -72,7 +74,7 @@ void read_rope(HfReader& reader, ModelConfig& model) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* rope = reader.find(key);
     if (rope == nullptr) continue;
-    reader.reasons.unless(rope->is_object(), fmt::format("{}: must be an object", key));
+    reader.reasons.unless(rope->is_object(), "{}: is {}, but must be an object", key, shown(rope));
     if (!rope->is_object()) continue;
     HfReader inner(*rope);
     RopeScaling& scaling = model.rope_scaling;
@@ -80,7 +82,8 @@ void read_rope(HfReader& reader, ModelConfig& model) {
     if (type != nullptr && (*type == "linear" || *type == "yarn")) {
       scaling.rope_type = *type == "yarn" ? RopeScalingKind::yarn : RopeScalingKind::linear;
       scaling.factor = inner.number("factor", 0);
-      inner.reasons.unless(scaling.factor > 1, "factor: must be a number above 1");
+      inner.reasons.unless(scaling.factor > 1, "factor: is {}, but must be a number above 1",
+                           shown(inner.find("factor")));
     } else {
       inner.only("rope_type", "default");
       inner.only("type", "default");
@@ -109,9 +112,8 @@ const HfArchitecture* architecture_of(HfReader& reader) {
   if (found != kHfArchitectures.end()) return &*found;
   std::vector<std::string_view> known;
   for (const HfArchitecture& each : kHfArchitectures) known.push_back(each.model_type);
-  reader.reasons.list.push_back(fmt::format("model_type is {}, but must be one of {}",
-                                            type != nullptr ? type->dump() : "missing",
-                                            fmt::join(known, ", ")));
+  reader.reasons.list.push_back(
+      fmt::format("model_type: is {}, but must be one of {}", shown(type), fmt::join(known, ", ")));
   return nullptr;
 }
 
@@ -120,9 +122,9 @@ void read_attention(HfReader& reader, ModelConfig& model) {
   if (architecture == nullptr) return;
   model.attention.kind = AttentionKind(architecture->kind);
   if (architecture->mapping == MappingKind::paired) {
-    reader.reasons.unless(
-        model.norm_eps == kSublnEps,
-        fmt::format("rms_norm_eps: the per-head norm of V1 uses {} in difftape", kSublnEps));
+    reader.reasons.unless(model.norm_eps == kSublnEps,
+                          "rms_norm_eps: is {}, but must be {}, as in the per-head norm of V1",
+                          model.norm_eps, kSublnEps);
   }
   if (architecture->has_experts) {
     model.moe.num_experts = reader.size("num_local_experts", 8);
@@ -152,15 +154,17 @@ Config read_config(HfReader& reader) {
   read_rope(reader, model);
   const Json* tied = reader.find("tie_word_embeddings");
   reader.reasons.unless(tied == nullptr || tied->is_boolean(),
-                        "tie_word_embeddings: must be true or false");
+                        "tie_word_embeddings: is {}, but must be true or false", shown(tied));
   model.tie_word_embeddings = tied != nullptr && *tied == Json(true);
   read_attention(reader, model);
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
   reader.only("mlp_bias", false);
   reader.only("partial_rotary_factor", 1.0);
-  reader.reasons.unless(reader.find("quantization_config") == nullptr,
-                        "quantization_config: quantized weights are not supported");
+  reader.reasons.unless(
+      reader.find("quantization_config") == nullptr,
+      "quantization_config: is set, but quantized weights are not supported; save the "
+      "model without quantization");
   config.data.seq_len = std::min(config.data.seq_len, model.max_seq_len);
   if (model.vocab_size != kBytes) config.data.type = DataKind::tokens;
   return config;
@@ -170,7 +174,9 @@ Config read_config(HfReader& reader) {
 
 Config config_of_hf(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   const Json json = system::json_or_discarded(system::read_text(file));
-  throw_if<DataError>(!json.is_object(), "{}: is not a JSON object", file.string());
+  throw_if<DataError>(!json.is_object(),
+                      "{}: is not a JSON object, but must be one; save the model again",
+                      file.string());
   HfReader reader(json);
   const Config config = read_config(reader);
   throw_if<DataError>(!reader.reasons.list.empty(),

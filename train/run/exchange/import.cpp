@@ -19,14 +19,17 @@ namespace {
 namespace fs = std::filesystem;
 using safetensors::Entry;
 
+constexpr const char* kRemedy =
+    "export the model again, or copy the configuration of these weights";
+
 /// Returns the path of the weights: `where` itself or a file in this directory.
 fs::path weights_of(const fs::path& where) {
   if (!system::is_folder(where)) return where;
   fs::path file = where / kHfWeights;
   throw_if<DataError>(
       !system::is_there(file) && system::is_there(where / "model.safetensors.index.json"),
-      "{}: the weights are in several files; save them in one: save_pretrained(directory, "
-      "max_shard_size=\"1TB\")",
+      "{}: the weights are in several files, but must be in one; save them with "
+      "save_pretrained(directory, max_shard_size=\"1TB\")",
       where.string());
   return file;
 }
@@ -35,10 +38,10 @@ fs::path weights_of(const fs::path& where) {
 Provenance described_by_directory(const safetensors::File& file,
                                   const std::vector<std::string>& overrides) {
   const fs::path config = file.path().parent_path() / kHfConfig;
-  throw_if<MissingInput>(
-      !system::is_there(config),
-      "{} was not written by difftape export, and no {} next to it describes the model",
-      file.path().string(), kHfConfig);
+  throw_if<MissingInput>(!system::is_there(config),
+                         "{} was not written by difftape export, and no {} next to it describes "
+                         "the model; copy it there",
+                         file.path().string(), kHfConfig);
   return {WeightLayout::hf, config_of_hf(config, overrides), 0, nullptr};
 }
 
@@ -58,10 +61,12 @@ std::string first_of(const std::vector<std::string>& problems) {
 
 /// Rejects a model with more layers than tensors before it takes time and memory.
 void require_layers(const safetensors::File& file, Index layers) {
-  throw_if<DataError>(file.tensors().empty(), "{} contains no tensors", file.path().string());
+  throw_if<DataError>(file.tensors().empty(),
+                      "{} contains no tensors, but must have one per parameter; {}",
+                      file.path().string(), kRemedy);
   throw_if<DataError>(std::ssize(file.tensors()) < layers,
-                      "{} does not match its configuration, which has {} layers",
-                      file.path().string(), layers);
+                      "{} does not match its configuration: it has {} tensors for {} layers; {}",
+                      file.path().string(), file.tensors().size(), layers, kRemedy);
 }
 
 /// Throws DataError unless a file contains exactly these tensors, all of one supported type.
@@ -90,8 +95,8 @@ void require_tensors(const safetensors::File& file, const std::vector<Wanted>& w
   }
   const std::string why = safetensors::why_not_read(of_first.dtype);
   if (!why.empty()) problems.push_back(fmt::format("the tensors are {}: {}", of_first.dtype, why));
-  throw_if<DataError>(!problems.empty(), "{} does not match its configuration:{}",
-                      file.path().string(), first_of(problems));
+  throw_if<DataError>(!problems.empty(), "{} does not match its configuration; {}:{}",
+                      file.path().string(), kRemedy, first_of(problems));
 }
 
 Tensor tensor_of(const safetensors::File& file, const std::string& name) {

@@ -68,10 +68,11 @@ std::int32_t sample(std::span<const real> logits, const Sampling& sampling, doub
 
 void require_prompt(std::span<const std::int32_t> prompt, const ModelConfig& model) {
   const auto length = std::ssize(prompt);
-  throw_if<DataError>(length == 0, "the prompt is empty, but must have at least one token");
+  throw_if<DataError>(length == 0,
+                      "the prompt is empty, but must have at least one token; write one");
   throw_if<DataError>(length > model.max_seq_len,
                       "the prompt is {} tokens long, but must be at most {} "
-                      "(model.max_seq_len)",
+                      "(model.max_seq_len); shorten it",
                       length, model.max_seq_len);
   for (size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] >= 0 && prompt[i] < model.vocab_size) continue;

@@ -28,8 +28,9 @@ namespace {
 /// Rejects a model with more layers than the checkpoint before it takes time and memory.
 void require_layers(const Checkpoint& weights, Index layers) {
   throw_if<DataError>(std::ssize(weights.file().children("/model")) < layers,
-                      "checkpoint {} does not fit the model, which has {} layers",
-                      weights.path().string(), layers);
+                      "checkpoint {} does not fit the model: it has {} parameters for {} layers; "
+                      "use another checkpoint",
+                      weights.path().string(), weights.file().children("/model").size(), layers);
 }
 
 }  // namespace

@@ -75,10 +75,12 @@ void require_same(const TrainState& state) {
   if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {
     const Config there = config_from_yaml(other.text, "");
     refuse<ConfigError>(other, "has another configuration",
-                        ": " + in_words(differences(there, state.config)));
+                        ": " + in_words(differences(there, state.config)) +
+                            "; start all processes with the same configuration");
   }
   if (const Other other = first_other(state.data->info().dump()); other.process > 0)
-    refuse<DataError>(other, "has other data", ": " + other.text);
+    refuse<DataError>(other, "has other data",
+                      ": " + other.text + "; give all processes the same files");
 }
 
 StepRequests requests_of_any(const StepRequests& mine) {

@@ -12,16 +12,17 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_tokens(const Batch& batch, const ModelConfig& config) {
-  throw_if<DataError>(batch.seq > config.max_seq_len,
-                      "/tokens has {} tokens per row, but must have at most model.max_seq_len + 1, "
-                      "with model.max_seq_len {}; shorten the rows",
-                      batch.seq + 1, config.max_seq_len);
+  throw_if<DataError>(
+      batch.seq > config.max_seq_len,
+      "--batch: /tokens has {} tokens per row, but must have at most model.max_seq_len + 1, "
+      "with model.max_seq_len {}; shorten the rows",
+      batch.seq + 1, config.max_seq_len);
   for (size_t i = 0; i < batch.tokens.size(); ++i) {
     if (batch.tokens[i] >= 0 && batch.tokens[i] < config.vocab_size) continue;
     const auto width = static_cast<size_t>(batch.seq + 1);
     throw DataError(fmt::format(
-        "/tokens[{}, {}] is {}, but must be 0 to {}, because "
-        "model.vocab_size is {}",
+        "--batch: /tokens[{}, {}] is {}, but must be 0 to {}, because "
+        "model.vocab_size is {}; use tokens of this model",
         i / width, i % width, batch.tokens[i], config.vocab_size - 1, config.vocab_size));
   }
 }
@@ -32,9 +33,10 @@ std::vector<std::int32_t> read_tokens(const h5::File& file, Index width) {
   std::vector<std::int32_t> tokens;
   for (const std::int64_t token : file.read<std::int64_t>("tokens")) {
     const Index at = std::ssize(tokens);
-    throw_if<DataError>(!std::in_range<std::int32_t>(token),
-                        "/tokens[{}, {}] is {}{}, but must fit into 32 bits", at / width,
-                        at % width, token, token == kMost ? " or more" : "");
+    throw_if<DataError>(
+        !std::in_range<std::int32_t>(token),
+        "--batch: /tokens[{}, {}] is {}{}, but must fit into 32 bits; use tokens of this model",
+        at / width, at % width, token, token == kMost ? " or more" : "");
     tokens.push_back(static_cast<std::int32_t>(token));
   }
   return tokens;
@@ -46,14 +48,16 @@ Batch read_token_batch(const fs::path& path) {
   const h5::File file = h5::File::open(path);
   const Shape shape = file.shape("tokens");
   throw_if<DataError>(shape.rank() != 2 || shape[0] < 1 || shape[1] < 2,
-                      "{}: /tokens has shape {}, but must be (B, T + 1) with B and T at least 1",
+                      "{}: /tokens has shape {}, but must be (B, T + 1): B rows of T inputs and "
+                      "the last target, B and T at least 1; reshape it",
                       path.string(), shape.str());
   Batch batch{shape[0], shape[1] - 1, read_tokens(file, shape[1])};
   if (file.exists("scored")) {
     const Shape scored = file.shape("scored");
-    throw_if<DataError>(!(scored == Shape{batch.batch, batch.seq}),
-                        "{}: /scored has shape {}, but must be {}, one number per target",
-                        path.string(), scored.str(), Shape{batch.batch, batch.seq}.str());
+    throw_if<DataError>(
+        !(scored == Shape{batch.batch, batch.seq}),
+        "{}: /scored has shape {}, but must be {}, one number per target; reshape it",
+        path.string(), scored.str(), Shape{batch.batch, batch.seq}.str());
     for (const std::int32_t counts : file.read<std::int32_t>("scored"))
       batch.scored.push_back(counts != 0);
   }

@@ -144,7 +144,7 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
   EXPECT_THAT(error("damaged.h5", 65), HasSubstr("damaged.h5 is damaged"));
   EXPECT_EQ(test::error(64, project.difftape({"replay", kDump, "--step", "2"})),
             "difftape: --step, --batches and --states need a run directory, but "
-            "run/diverged/step-00000002.h5 is not one\n");
+            "run/diverged/step-00000002.h5 is not one; remove them\n");
   EXPECT_THAT(
       test::error(65, project.difftape({"replay", kDump}, {.program = DIFFTAPE_TEST_PROGRAM_F64})),
       HasSubstr("was made in f32, but this program computes in f64"));

@@ -220,8 +220,8 @@ TEST(Checkpoint, a_model_of_another_shape_is_rejected_and_stays_unchanged) {
   EXPECT_THAT([&] { Checkpoint(path).load(wider.set, wider.optimizer.get()); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
                                        " does not fit the model: "
-                                       "model.layers.0.self_attn.q_proj.weight is (3, 5) in the "
-                                       "file and (3, 6) in the model"));
+                                       "model.layers.0.self_attn.q_proj.weight is (3, 5), but "
+                                       "must be (3, 6); use a checkpoint of this model"));
   EXPECT_EQ(wider.state(), before);
 }
 
@@ -234,14 +234,16 @@ TEST(Checkpoint, a_model_with_other_parameters_is_rejected) {
   more.set.initialize(8);
   EXPECT_THAT([&] { Checkpoint(path).load(more.set, nullptr); },
               ThrowsMessage<DataError>("checkpoint " + path.string() +
-                                       " does not fit the model: it has no lm_head.weight (2, 5)"));
+                                       " does not fit the model: it has no lm_head.weight (2, 5); "
+                                       "use a checkpoint of this model"));
   ParameterSet fewer;
   fewer.declare("model.norm.weight", {5}, Role::norm_weight, Init::constant(1));
   fewer.initialize(1);
   EXPECT_THAT([&] { Checkpoint(path).load(fewer, nullptr); },
-              ThrowsMessage<DataError>("checkpoint " + path.string() +
-                                       " does not fit the model: the model has no "
-                                       "model.layers.0.self_attn.q_proj.weight (3, 5)"));
+              ThrowsMessage<DataError>(
+                  "checkpoint " + path.string() +
+                  " does not fit the model: the model has no "
+                  "model.layers.0.self_attn.q_proj.weight (3, 5); use a checkpoint of this model"));
 }
 
 TEST(Checkpoint, without_moments_can_be_evaluated_but_not_continued) {

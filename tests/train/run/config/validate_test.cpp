@@ -31,11 +31,11 @@ TEST_F(ConfigRules, head_dim_is_even) {
 
 TEST_F(ConfigRules, num_kv_heads_divides_num_heads) {
   EXPECT_EQ(error("model.num_kv_heads: 3\n"),
-            "a.yaml:1:1: error: model.num_kv_heads: num_kv_heads 3 does not divide num_heads 4; "
-            "need groups of equal size");
+            "a.yaml:1:1: error: model.num_kv_heads: num_kv_heads 3 does not divide num_heads 4 "
+            "into groups of equal size; change one of them");
   EXPECT_EQ(error("model.num_kv_heads: 8\n"),
-            "a.yaml:1:1: error: model.num_kv_heads: num_kv_heads 8 does not divide num_heads 4; "
-            "need groups of equal size");
+            "a.yaml:1:1: error: model.num_kv_heads: num_kv_heads 8 does not divide num_heads 4 "
+            "into groups of equal size; change one of them");
   EXPECT_EQ(config("model.num_kv_heads: 1\n").model.num_kv_heads, 1);
 }
 
@@ -102,7 +102,7 @@ TEST_F(ConfigRules, all_impossible_sizes_of_a_task_are_reported_where_they_were_
       "data.mqar.pairs: 65 pairs need as many different keys, but there are 64; raise "
       "data.mqar.keys\na.yaml:1:20: error: data.mqar.pairs: 65 pairs need as many different "
       "values, but there are 64; raise data.mqar.values\na.yaml:2:1: error: model.vocab_size: "
-      "vocab_size is 127, but data.type 'mqar' with these sizes needs at least 128");
+      "vocab_size is 127, but data.type 'mqar' with these sizes needs at least 128; raise it");
   EXPECT_EQ(error("data.type: tokens\n"),
             "a.yaml:1:1: error: data.type: data.type tokens needs token files; set data.path to "
             ".bin files of nanoGPT or llm.c, or to .h5 files");

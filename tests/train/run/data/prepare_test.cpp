@@ -134,7 +134,8 @@ TEST_F(Prepare, rejects_unreadable_input_and_leaves_nothing_behind) {
   fails<DataError>(request({"key.jsonl"}),
                    "key.jsonl:2: has no string under \"text\"; select another key with --key");
   put(dir / "empty", "");
-  fails<DataError>(request({"empty"}), "the files contain no text to train on; give other files");
+  fails<DataError>(request({"empty"}),
+                   "SOURCES: the files contain no text to train on; give other files");
   put(dir / "text", "text");
   fails<UsageError>(request({"text"}, "out.txt"), "out.txt: must end in .bin or .h5");
   PrepareRequest wide = request({"text"});

@@ -220,7 +220,7 @@ TEST_F(TextData, a_small_vocabulary_is_a_config_error) {
   small.vocab_size = 255;
   EXPECT_THAT([&] { make_dataset(config(), small, 1); },
               ThrowsMessage<ConfigError>(
-                  "model.vocab_size is 255, but data.type 'text' needs at least 256"));
+                  "model.vocab_size is 255, but data.type 'text' needs at least 256; raise it"));
 }
 
 }  // namespace

@@ -145,7 +145,9 @@ TEST_F(TokenData, damaged_and_foreign_files_are_reported_with_the_expected_forma
         ": begins like an llm.c token file, but has 100 bytes, fewer than the 1024 of its header; "
         "the file is truncated");
   put(dir / "version", llmc_header(20240520, 2, 0));
-  fails("version", ": llm.c token file with magic 20240520 has version 2, but must have version 1");
+  fails("version",
+        ": llm.c token file with magic 20240520 has version 2, but must have version 1; "
+        "convert the data again");
   put(dir / "short", llmc_header(20240801, 7, 500) + bytes_of(tokens<std::uint32_t>(499)));
   fails("short",
         ": the llm.c header states 500 tokens of 4 bytes, 3024 bytes in total, but the file has "
@@ -159,7 +161,7 @@ TEST_F(TokenData, damaged_and_foreign_files_are_reported_with_the_expected_forma
   put_h5("other.h5", {500}, tokens<std::int32_t>(500), "words");
   fails("other.h5", ": has no dataset /tokens; `difftape data prepare` writes one");
   put_h5("rows.h5", {5, 100}, tokens<std::int32_t>(500));
-  fails("rows.h5", ": /tokens has shape (5, 100), but must have one axis");
+  fails("rows.h5", ": /tokens has shape (5, 100), but must have one axis; flatten it");
 }
 
 TEST_F(TokenData, a_truncated_h5_file_is_a_data_error) {

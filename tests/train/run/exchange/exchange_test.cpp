@@ -207,7 +207,7 @@ TEST(Export, gives_every_reason_at_once) {
   });
   for (const char* key : {"softmax_denominator", "gate", "qk_norm"})
     EXPECT_THAT(error, HasSubstr(std::string("\n  model.attention.") + key + ": "));
-  EXPECT_THAT(error, HasSubstr("--format safetensors exports any model"));
+  EXPECT_THAT(error, HasSubstr("but --format safetensors exports any model"));
   EXPECT_TRUE(fs::is_empty(dir.path()));
 }
 

@@ -210,25 +210,29 @@ TEST_F(HfConfigReader, names_every_unsupported_setting) {
                                    {"rope_parameters", {{"rope_type", "longrope"}}},
                                    {"quantization_config", Json::object()}});
   for (const char* line :
-       {"model_type is \"gpt2\", but must be one of llama, mixtral, diffllama, difftape_v2",
-        "hidden_act is \"gelu\", but difftape supports only \"silu\"",
-        "attention_bias is true, but difftape supports only false",
-        "hidden_size: must be an integer of at least 1", "rms_norm_eps: must be a number",
-        "rope_parameters.rope_type is \"longrope\", but difftape supports only \"default\"",
-        "quantization_config: quantized weights are not supported"})
+       {"model_type: is \"gpt2\", but must be one of llama, mixtral, diffllama, difftape_v2",
+        "hidden_act: is \"gelu\", but must be \"silu\", the only supported value",
+        "attention_bias: is true, but must be false, the only supported value",
+        "hidden_size: is \"large\", but must be an integer of at least 1",
+        "rms_norm_eps: is \"small\", but must be a number",
+        "rope_parameters.rope_type: is \"longrope\", but must be \"default\", the only supported "
+        "value",
+        "quantization_config: is set, but quantized weights are not supported"})
     EXPECT_THAT(all, HasSubstr(std::string("\n  ") + line));
   EXPECT_THAT(all, Not(HasSubstr("mlp_bias")));
-  EXPECT_THAT(refusal({{"model_type", "diffllama"}, {"rms_norm_eps", 1e-6}}),
-              HasSubstr("rms_norm_eps: the per-head norm of V1 uses 1e-05 in difftape"));
+  EXPECT_THAT(
+      refusal({{"model_type", "diffllama"}, {"rms_norm_eps", 1e-6}}),
+      HasSubstr("rms_norm_eps: is 1e-06, but must be 1e-05, as in the per-head norm of V1"));
   EXPECT_THAT(refusal({{"model_type", "difftape_v2"}, {"pairing", "odd"}}),
-              HasSubstr("pairing: must be one of interleaved, split_half"));
+              HasSubstr("pairing: is \"odd\", but must be one of interleaved, split_half"));
   EXPECT_THAT(refusal({{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}),
-              HasSubstr("rope_scaling.factor: must be a number above 1"));
+              HasSubstr("rope_scaling.factor: is 0.5, but must be a number above 1"));
   EXPECT_THAT(refusal({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"beta_fast", 16}}}}),
-              HasSubstr("rope_scaling.beta_fast is 16, but difftape supports only 32"));
-  EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}), HasSubstr("rope_scaling: must be an object"));
+              HasSubstr("rope_scaling.beta_fast: is 16, but must be 32, the only supported value"));
+  EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}),
+              HasSubstr("rope_scaling: is \"dynamic\", but must be an object"));
   EXPECT_THAT(refusal({{"tie_word_embeddings", "yes"}}),
-              HasSubstr("tie_word_embeddings: must be true or false"));
+              HasSubstr("tie_word_embeddings: is \"yes\", but must be true or false"));
   put(dir / "config.json", "[]");
   EXPECT_THROW(config_of_hf(dir / "config.json", {}), DataError);
 }

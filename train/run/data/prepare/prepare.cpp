@@ -251,7 +251,7 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   prepared.files = read_documents(request.files, request.key, tokenizer.utf8, tokenize);
   require_same_files(corpus.files, prepared.files);
   throw_if<DataError>(outputs[0].tokens == 0,
-                      "the files contain no text to train on; give other files");
+                      "SOURCES: the files contain no text to train on; give other files");
   for (Output& output : outputs)
     output.writer->commit(provenance_of(output, prepared, request), tokenizer.file);
   prepared.documents = outputs[0].documents;

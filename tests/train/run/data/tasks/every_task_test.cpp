@@ -103,7 +103,7 @@ TEST_P(EveryTask, a_small_vocabulary_is_a_config_error) {
   small.vocab_size = make_task(config())->vocab_size() - 1;
   EXPECT_THAT(test::errors_of(config(), small),
               HasSubstr(fmt::format(
-                  "vocab_size is {}, but data.type '{}' with these sizes needs at least {}",
+                  "vocab_size is {}, but data.type '{}' with these sizes needs at least {}; raise it",
                   small.vocab_size, GetParam(), small.vocab_size + 1)));
 }
 

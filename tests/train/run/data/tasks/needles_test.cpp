@@ -153,8 +153,9 @@ TEST(Needles, impossible_sizes_are_errors_with_a_remedy) {
   const auto says = [](const char* text) { return HasSubstr(text); };
   DataConfig wrong = needles_data();
   wrong.needles.queries = {1};
-  EXPECT_THAT(test::errors_of(wrong), says("data.needles.queries: 2 numbers of facts and 1 numbers "
-                                           "of queries; need one of each per setting (N, R)"));
+  EXPECT_THAT(test::errors_of(wrong),
+              says("data.needles.queries: facts lists 2 numbers, but queries "
+                   "lists 1; write equally many, one pair of facts and queries per setting"));
   wrong.needles.queries = {1, 7};
   EXPECT_THAT(test::errors_of(wrong),
               says("data.needles.queries: 7 queries of 6 facts; each fact is queried at most once: "

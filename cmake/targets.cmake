@@ -160,7 +160,8 @@ add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E env "HEADERS=${headers}" doxy
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
 
 # Numeric sources of train, which are optimized like the kernel.
-set(numeric run/data/near_duplicates run/data/tasks/backcopy run/inference/generate run/inference/validation
+set(numeric run/data/near_duplicates run/data/sources run/data/windows run/data/tasks/backcopy
+  run/inference/generate run/inference/validation
   run/loop/train_state study/compare/measures)
 list(TRANSFORM numeric REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/train/\\1.cpp")
 difftape_sources(numeric_modules train/run/diagnostics train/stats train/study/figures)

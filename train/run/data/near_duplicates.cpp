@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/parallel.h"
+
 namespace difftape::run {
 namespace {
 
@@ -123,6 +125,41 @@ void for_each_string(std::string_view text, Select&& select, F&& f) {
   }
 }
 
+/// Calls f(n, visit) in order for each document i = documents[n]; visit(g) calls g(end, hash) as
+/// for_each_string() does. Strings are hashed in parallel, except in documents of kTogether bytes.
+template <class Select, class F>
+void for_each_document(std::span<const std::size_t> documents, const ReadDocument& read,
+                       const Select& select, F&& f) {
+  constexpr std::size_t kTogether = std::size_t{1} << 20;
+  struct String {
+    Index end;
+    std::uint64_t hash;
+  };
+  std::vector<std::string_view> texts;
+  std::vector<std::vector<String>> strings;
+  for (std::size_t first = 0; first < documents.size(); first += texts.size()) {
+    texts.clear();
+    for (std::size_t bytes = 0; bytes < kTogether && first + texts.size() < documents.size();) {
+      texts.push_back(read(documents[first + texts.size()]));
+      bytes += texts.back().size();
+    }
+    strings.resize(std::max(strings.size(), texts.size()));
+    parallel_for(std::ssize(texts), [&](Index n) {
+      strings[n].clear();
+      if (texts[n].size() >= kTogether) return;
+      for_each_string(texts[n], select, [&](Index end, std::uint64_t hash) {
+        strings[n].push_back({end, hash});
+      });
+    });
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+      f(first + n, [&](auto&& g) {
+        if (texts[n].size() >= kTogether) for_each_string(texts[n], select, g);
+        for (const auto& [end, hash] : strings[n]) g(end, hash);
+      });
+    }
+  }
+}
+
 /// Predicate that selects one hash in 2^n.
 class Sampled {
  public:
@@ -170,16 +207,18 @@ std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents,
   std::vector<std::uint64_t> fresh;
   std::vector<bool> drop(documents.size());
   const DocumentFacts* before = nullptr;
-  for (const std::size_t i : sorted_by(documents, [](const DocumentFacts& document) {
-         return std::pair(-document.bytes, std::string_view(document.digest));
-       })) {
+  const std::vector<std::size_t> order = sorted_by(documents, [](const DocumentFacts& document) {
+    return std::pair(-document.bytes, std::string_view(document.digest));
+  });
+  for_each_document(order, read, sampled, [&](std::size_t n, const auto& visit) {
+    const std::size_t i = order[n];
     const DocumentFacts& document = documents[i];
     const bool again = before && before->digest == document.digest;
     before = &document;
     Covered covered;
     fresh.clear();
     if (!again) {
-      for_each_string(read(i), sampled, [&](Index end, std::uint64_t hash) {
+      visit([&](Index end, std::uint64_t hash) {
         if (kept.contains(hash))
           covered.add(end, sampled.around());
         else
@@ -188,9 +227,9 @@ std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents,
     }
     drop[i] = (again && document.bytes > 0) ||
               static_cast<double>(covered.bytes()) > fraction * static_cast<double>(document.bytes);
-    if (drop[i]) continue;
+    if (drop[i]) return;
     for (const std::uint64_t hash : fresh) kept.insert(hash);
-  }
+  });
   return drop;
 }
 
@@ -213,22 +252,22 @@ std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
   for (const std::size_t i : held_out) bytes += std::ssize(read(i));
   const Sampled sampled(bytes, 0);
   HashSet strings(sampled.hashes());
-  for (const std::size_t i : held_out)
-    for_each_string(read(i), sampled, [&](Index, std::uint64_t hash) { strings.insert(hash); });
+  for_each_document(held_out, read, sampled, [&](std::size_t, const auto& visit) {
+    visit([&](Index, std::uint64_t hash) { strings.insert(hash); });
+  });
   std::vector<bool> trains(strings.places());
-  for (const std::size_t i : train) {
-    const auto maybe = [&](std::uint64_t hash) { return strings.maybe(hash); };
-    for_each_string(read(i), maybe,
-                    [&](Index, std::uint64_t hash) { trains[strings.place(hash)] = true; });
-  }
+  const auto maybe = [&](std::uint64_t hash) { return strings.maybe(hash); };
+  for_each_document(train, read, maybe, [&](std::size_t, const auto& visit) {
+    visit([&](Index, std::uint64_t hash) { trains[strings.place(hash)] = true; });
+  });
   std::vector<Index> shared;
-  for (const std::size_t i : held_out) {
+  for_each_document(held_out, read, sampled, [&](std::size_t, const auto& visit) {
     Covered covered;
-    for_each_string(read(i), sampled, [&](Index end, std::uint64_t hash) {
+    visit([&](Index end, std::uint64_t hash) {
       if (trains[strings.place(hash)]) covered.add(end, sampled.around());
     });
     shared.push_back(covered.bytes());
-  }
+  });
   return shared;
 }
 

@@ -33,7 +33,7 @@ using ReadDocument = std::function<std::string_view(std::size_t i)>;
 /// shortest, with ties in order of digests, so a document contained in a longer one is dropped
 /// regardless of the order of files and domains. One in 2^sampling strings is compared, chosen by
 /// its hash, and fewer above 256 Mi strings; coverage is then an estimate. Memory is 8 bytes per
-/// compared string, at most 2 GiB, and again 8 bytes per string of the longest document.
+/// compared string, at most 2 GiB, again 8 bytes per string of the longest document, and 32 MiB.
 std::vector<bool> find_near_duplicates(std::span<const DocumentFacts> documents, double fraction,
                                        int sampling, const ReadDocument& read);
 

@@ -153,14 +153,18 @@ namespace {
 /// spans.
 template <class F>
 void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&& f) {
+  constexpr Index kPiece = Index{1} << 14;
   Index left = kCountedTokens;
   std::vector<std::int32_t> tokens;
   for (const Span& span : spans) {
-    tokens.resize(std::min(span.size(), left));
-    source.copy(span.begin, tokens);
-    for (size_t i = 1; i < tokens.size(); ++i)
-      f(static_cast<std::uint64_t>(tokens[i - 1]), static_cast<std::uint64_t>(tokens[i]));
-    left -= std::ssize(tokens);
+    const Index end = span.begin + std::min(span.size(), left);
+    left -= end - span.begin;
+    for (Index at = span.begin; at + 1 < end; at += kPiece) {  // pieces share one token
+      tokens.resize(std::min(kPiece + 1, end - at));
+      source.copy(at, tokens);
+      for (size_t i = 1; i < tokens.size(); ++i)
+        f(static_cast<std::uint64_t>(tokens[i - 1]), static_cast<std::uint64_t>(tokens[i]));
+    }
   }
 }
 

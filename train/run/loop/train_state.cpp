@@ -83,19 +83,25 @@ void SpikeGuard::restore(const nlohmann::json& state) {
 }
 
 TrainState::TrainState(const Config& the_config)
-    : TrainState(the_config, make_dataset(the_config.data, the_config.model, the_config.run.seed,
-                                          the_config.train.gradient_accumulation_steps)) {}
+    : TrainState(the_config, std::async(std::launch::async, [&the_config] {
+                   return make_dataset(the_config.data, the_config.model, the_config.run.seed,
+                                       the_config.train.gradient_accumulation_steps);
+                 })) {}
 
 TrainState::TrainState(const Config& the_config, std::unique_ptr<Dataset> the_data)
+    : TrainState(the_config,
+                 std::async(std::launch::deferred, [&the_data] { return std::move(the_data); })) {}
+
+TrainState::TrainState(const Config& the_config, std::future<std::unique_ptr<Dataset>> the_data)
     : config(the_config),
       flush_subnormals(config.train.flush_subnormals && std::is_same_v<real, float>),
       engine(engine_of(config)),
       precision(precision_of(config)),
-      data(std::move(the_data)),
       model(config.model),
       qk_clip(qk_clip_of(config.model)),
       balancer(balancer_of(config.model, qk_clip)),
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
+      data(the_data.get()),
       gradient_sums(model.parameters().size()),
       schedule(config.optim, config.train.steps),
       loss_spikes(spike_rule_of(config.log)),

@@ -3,6 +3,7 @@
 // it from a run directory.
 
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 
@@ -68,8 +69,8 @@ class SpikeGuard {
 };
 
 struct TrainState {
-  /// Builds the state at step 0 with parameters drawn from run.seed. Throws everything that
-  /// make_dataset throws.
+  /// Builds the state at step 0 with parameters drawn from run.seed, while another thread makes the
+  /// dataset. Throws everything that make_dataset throws.
   explicit TrainState(const Config& config);
   /// Builds the state with the given data.
   TrainState(const Config& config, std::unique_ptr<Dataset> data);
@@ -100,11 +101,11 @@ struct TrainState {
   FlushSubnormals flush_subnormals;  ///< applies train.flush_subnormals for this lifetime
   EngineScope engine;                ///< applies train.gemm likewise
   Precision precision;
-  std::unique_ptr<Dataset> data;
   LanguageModel model;
   std::optional<QkClip> qk_clip;         ///< with model.attention.qk_clip_threshold
   std::optional<LoadBalancer> balancer;  ///< with model.moe.router_bias_update_rate
   Optimizer optimizer;
+  std::unique_ptr<Dataset> data;
   std::vector<TreeSum> gradient_sums;  ///< by parameter, over this process's micro-batches
   Schedule schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
@@ -116,6 +117,7 @@ struct TrainState {
   std::optional<WeightsOrigin> origin;  ///< set if train.init_from gave the initial weights
 
  private:
+  TrainState(const Config& config, std::future<std::unique_ptr<Dataset>> data);
   /// Restores the extra state that meta() wrote after `at_step` steps.
   void restore_extra(Index at_step, const nlohmann::json& extra);
   ModelInput input_of(const Batch& batch) const;

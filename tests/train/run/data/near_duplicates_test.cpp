@@ -97,6 +97,16 @@ TEST(NearDuplicates, are_found_in_a_sample_of_their_strings) {
   EXPECT_EQ(std::ranges::count(texts.duplicates(0.3), true), 10);
 }
 
+TEST(NearDuplicates, of_documents_of_more_than_a_megabyte_are_found) {
+  const std::string source = letters(1, std::size_t{1} << 20);
+  const Texts texts{
+      {source.substr(5000, 1000), source + letters(2, 1000), letters(3, 1000), source}};
+  EXPECT_THAT(texts.duplicates(0.3), ElementsAre(true, false, false, true));
+  const std::vector<std::size_t> train{1}, held_out{2, 3, 0};
+  EXPECT_THAT(count_shared_bytes(train, held_out, texts.read()),
+              ElementsAre(0, std::ssize(source), 1000));
+}
+
 TEST(SharedBytes, equal_a_brute_force_search) {
   // Few letters in few orders share many strings of every length by chance.
   Texts texts;

@@ -47,6 +47,16 @@ TEST_F(TextData, bigram_entropy_is_the_entropy_of_a_token_given_the_previous_one
   EXPECT_NEAR(make(config())->bigram_entropy().value(), 0.4 * std::log(2), 1e-3);
 }
 
+TEST_F(TextData, bigram_entropy_counts_each_pair_of_a_long_text_once) {
+  constexpr double kFirst = 1 << 14, kSecond = 20000;  // the only pair ab is between two pieces
+  put(dir / "text", std::string(size_t(kFirst), 'a') + std::string(size_t(kSecond), 'b'));
+  put(dir / "val", std::string(100, 'a'));
+  DataConfig separate = config();
+  separate.val_path = {(dir / "val").string()};
+  const double sum = (kFirst - 1) * std::log(kFirst / (kFirst - 1)) + std::log(kFirst);
+  EXPECT_NEAR(make(separate)->bigram_entropy().value(), sum / (kFirst + kSecond - 1), 1e-12);
+}
+
 TEST_F(TextData, bigram_entropy_is_computed_on_training_data) {
   put(dir / "text", counting_text(10000));
   const auto data = make(config());

@@ -101,10 +101,11 @@ TEST_P(EveryTask, info_has_type_and_vocabulary_size) {
 TEST_P(EveryTask, a_small_vocabulary_is_a_config_error) {
   ModelConfig small;
   small.vocab_size = make_task(config())->vocab_size() - 1;
-  EXPECT_THAT(test::errors_of(config(), small),
-              HasSubstr(fmt::format(
-                  "vocab_size is {}, but data.type '{}' with these sizes needs at least {}; raise it",
-                  small.vocab_size, GetParam(), small.vocab_size + 1)));
+  EXPECT_THAT(
+      test::errors_of(config(), small),
+      HasSubstr(fmt::format(
+          "vocab_size is {}, but data.type '{}' with these sizes needs at least {}; raise it",
+          small.vocab_size, GetParam(), small.vocab_size + 1)));
 }
 
 TEST_P(EveryTask, a_run_logs_accuracy_and_resumes_to_the_same_bits) {

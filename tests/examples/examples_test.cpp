@@ -159,7 +159,7 @@ TEST_F(OwnAttention, refuses_fields_that_its_rule_does_not_have) {
     EXPECT_THAT(outcome.err, HasSubstr("leave ")) << set;
   }
   EXPECT_THAT(test::error(64, own({"export", "tiny.yaml", "--format", "hf", "--out", "hf"})),
-              HasSubstr("has a custom context rule"));
+              HasSubstr("without a context rule of its own"));
   const Outcome windowed =
       own({"config", "show", "tiny.yaml", "--set", "model.attention.sliding_window=4"});
   EXPECT_EQ(windowed.exit, 0) << windowed.err;

@@ -54,9 +54,7 @@ Words fewer_runs(const std::string& sweep) {
 struct PageRuns : testing::Test {
   PageRuns() {
     fs::create_directory_symlink(kRoot / "configs", dir_ / "configs");
-    fs::create_directory(dir_ / "results");
-    fs::copy(kRoot / "results/size_ladder", dir_ / "results/size_ladder",
-             fs::copy_options::recursive);
+    fs::copy(kRoot / "results", dir_ / "results", fs::copy_options::recursive);
     fs::create_directory(dir_ / "my_corpus");
     for (const char* folder : {"core", "autograd", "layers"}) {
       for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {

@@ -115,8 +115,8 @@ TEST_F(ReportCommand, omits_an_unreadable_run_with_its_location) {
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_THAT(
       outcome.err,
-      AllOf(HasSubstr("difftape: left out: sweep/foreign/metrics.jsonl:1: not a line of "),
-            HasSubstr("difftape: left out: sweep/damaged/metrics.jsonl:2: not a line of ")));
+      AllOf(HasSubstr("difftape: left out: sweep/foreign/metrics.jsonl:1: is not a line of "),
+            HasSubstr("difftape: left out: sweep/damaged/metrics.jsonl:2: is not a line of ")));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("good"), Not(HasSubstr("foreign"))));
   fs::remove_all(good);
   fs::remove(dir / "report.html");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "train/app/commands.h"
@@ -36,6 +37,15 @@ Names overrides_at(const LengthGridRequest& request, const run::Config& config, 
   return all;
 }
 
+std::string arm_of(const run::Config& config) {
+  return config.run.arm.empty() ? config.run.name : config.run.arm;
+}
+
+/// Returns the last part of a path that is not empty.
+std::string run_name(const std::filesystem::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 /// Appends the cells of one model at one length.
 void measure(const std::string& model, const Names& overrides, std::optional<Index> batches,
              LengthGrid& grid) {
@@ -48,8 +58,8 @@ void measure(const std::string& model, const Names& overrides, std::optional<Ind
                {.batches = batches ? std::min(*batches, available)
                                    : batches_to_validate(config, config.train.steps, available),
                 .precision = precision_of(config)});
-  GridCell cell{model, config.run.arm.empty() ? config.run.name : config.run.arm,
-                static_cast<Index>(config.run.seed), config.data.seq_len};
+  GridCell cell{run_name(model), arm_of(config), static_cast<Index>(config.run.seed),
+                config.data.seq_len};
   for (const auto& [name, value] : found.metrics) {
     constexpr std::string_view prefix = "task/accuracy/";
     if (!name.starts_with(prefix)) continue;
@@ -147,14 +157,27 @@ LengthGrid measure_lengths(const LengthGridRequest& request) {
   throw_if<UsageError>(request.batches && *request.batches < 1,
                        "--batches: {} is out of range, but must be at least 1",
                        request.batches.value_or(0));
-  LengthGrid grid;
+  std::vector<run::Config> configs;
   for (const std::string& model : request.models) {
-    const run::Config config = run::open_model(model, request.overrides).config;
+    configs.push_back(run::open_model(model, request.overrides).config);
+    const run::Config& config = configs.back();
     throw_if<UsageError>(
         !is_task(config.data.type),
         "{}: the data is {}, but must be a generated task (needles, mqar or backcopy); for text, "
         "use 'difftape eval --positions'",
         model, to_string(config.data.type));
+    const auto is_same = [&](const run::Config& other) {
+      return arm_of(other) == arm_of(config) && other.run.seed == config.run.seed;
+    };
+    throw_if<UsageError>(std::ranges::count_if(configs, is_same) > 1,
+                         "{}: is a second run of arm '{}' with seed {}, but must be the only one; "
+                         "leave one of them out",
+                         model, arm_of(config), config.run.seed);
+  }
+  LengthGrid grid;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    const run::Config& config = configs[i];
+    const std::string& model = request.models[i];
     for (const Index length : request.lengths) {
       say(fmt::format("{}, length {}", model, length));
       measure(model, overrides_at(request, config, length), request.batches, grid);
@@ -212,8 +235,8 @@ std::string length_grid_csv(const LengthGrid& grid) {
   std::string csv = std::string(kLengthGridHeader) + "\n";
   for (const GridCell& cell : grid)
     csv += system::csv_line(std::vector<std::string>{
-        cell.run.filename().string(), cell.arm, fmt::format("{}", cell.seed),
-        fmt::format("{}", cell.length), cell.row, cell.column, system::csv_number(cell.accuracy)});
+        cell.run, cell.arm, fmt::format("{}", cell.seed), fmt::format("{}", cell.length), cell.row,
+        cell.column, system::csv_number(cell.accuracy)});
   return csv;
 }
 

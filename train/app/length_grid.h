@@ -2,7 +2,6 @@
 // Accuracy on a generated task at other sequence lengths than in training: the needle grid of
 // length by depth, and the loss of accuracy with the amount of filler ("context rot").
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +13,7 @@ namespace difftape::app {
 
 /// A cell of the accuracy grid of one run (docs/metrics.md, task/accuracy).
 struct GridCell {
-  std::filesystem::path run;
+  std::string run;          ///< name of its directory or file
   std::string arm;          ///< run.arm; run.name outside a sweep
   Index seed = 0;           ///< run.seed
   Index length = 0;         ///< tokens per sequence
@@ -34,8 +33,8 @@ struct LengthGridRequest {
   std::optional<Index> batches;  ///< validation batches per length; default: one validation
 };
 
-/// Measures each model at each length. Throws UsageError for data that is not a task or batches
-/// below 1, and what run::open_model throws.
+/// Measures each model at each length. Throws UsageError for data that is not a task, two runs of
+/// one arm and seed, or batches below 1, and what run::open_model throws.
 LengthGrid measure_lengths(const LengthGridRequest& request);
 
 /// Returns the mean accuracy over runs and columns by arm, row and length; and, if arms have

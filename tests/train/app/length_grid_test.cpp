@@ -65,6 +65,8 @@ TEST_F(Lengths, refuse_what_they_cannot_measure) {
               HasSubstr("--rope-scaling"));
   EXPECT_THAT(error({"lengths", "first", "--lengths", "32", "--batches", "0"}),
               HasSubstr("--batches: 0 is out of range"));
+  EXPECT_THAT(error({"lengths", "first", "first/", "--lengths", "32"}),
+              HasSubstr("first/: is a second run of arm 'tiny' with seed 1, but must be the only"));
   project.config.data.type = run::DataKind::text;
   ASSERT_EQ(project.train("text"), system::Exit::ok);
   EXPECT_THAT(error({"lengths", "text", "--lengths", "16"}),

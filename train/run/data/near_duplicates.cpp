@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -136,21 +137,26 @@ void for_each_document(std::span<const std::size_t> documents, const ReadDocumen
     std::uint64_t hash;
   };
   std::vector<std::string_view> texts;
-  std::vector<std::vector<String>> strings;
   for (std::size_t first = 0; first < documents.size(); first += texts.size()) {
     texts.clear();
     for (std::size_t bytes = 0; bytes < kTogether && first + texts.size() < documents.size();) {
       texts.push_back(read(documents[first + texts.size()]));
       bytes += texts.back().size();
     }
-    strings.resize(std::max(strings.size(), texts.size()));
+    std::vector<std::vector<String>> strings(texts.size());  // freed with the batch
+    std::vector<std::exception_ptr> errors(texts.size());
     parallel_for(std::ssize(texts), [&](Index n) {
-      strings[n].clear();
       if (texts[n].size() >= kTogether) return;
-      for_each_string(texts[n], select, [&](Index end, std::uint64_t hash) {
-        strings[n].push_back({end, hash});
-      });
+      try {
+        for_each_string(texts[n], select, [&](Index end, std::uint64_t hash) {
+          strings[n].push_back({end, hash});
+        });
+      } catch (...) {
+        errors[n] = std::current_exception();
+      }
     });
+    for (const std::exception_ptr& error : errors)
+      if (error) std::rethrow_exception(error);
     for (std::size_t n = 0; n < texts.size(); ++n) {
       f(first + n, [&](auto&& g) {
         if (texts[n].size() >= kTogether) for_each_string(texts[n], select, g);

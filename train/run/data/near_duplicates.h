@@ -49,7 +49,7 @@ inline bool is_about(double bytes, double wanted) {
 /// Returns for each document of `held_out` the number of bytes in strings shared with a document of
 /// `train`; both are lists of document indices. The count is exact up to hash collisions for at
 /// most 256 MiB of held-out text, and estimated from a sample above. Memory is 8 bytes per held-out
-/// byte, at most 2 GiB.
+/// byte, at most 2 GiB, and 32 MiB.
 std::vector<Index> count_shared_bytes(std::span<const std::size_t> train,
                                       std::span<const std::size_t> held_out,
                                       const ReadDocument& read);

@@ -99,7 +99,8 @@ class RunWriter {
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
-  std::filesystem::path replaced_next_;  ///< a checkpoint that the next one replaces, if not empty
+  std::filesystem::path
+      replaced_next_;  ///< what the next checkpoint of this process replaces, if not empty
   RunStatus status_;
   MetricsWriter metrics_;
   std::optional<EventWriter> events_;  ///< set with log.tensorboard

@@ -5,6 +5,7 @@
 #include "core/distributed.h"
 #include "core/error.h"
 #include "core/name_scope.h"
+#include "core/parallel.h"
 #include "core/profile.h"
 #include "core/real.h"
 #include "optim/grad_norm.h"
@@ -83,7 +84,8 @@ void SpikeGuard::restore(const nlohmann::json& state) {
 }
 
 TrainState::TrainState(const Config& the_config)
-    : TrainState(the_config, std::async(std::launch::async, [&the_config] {
+    : TrainState(the_config, std::async(std::launch::async, [&the_config, threads = num_threads()] {
+                   set_num_threads(threads);  // which is a setting of each thread
                    return make_dataset(the_config.data, the_config.model, the_config.run.seed,
                                        the_config.train.gradient_accumulation_steps);
                  })) {}

@@ -111,7 +111,6 @@ RunEnd step_and_log(TrainState& state, const Records& records, const system::Sto
   const bool stays = request.stop != system::Exit::ok || is_best ||
                      due(step.step, config.checkpoint_interval, config.steps);
   const bool saves = !step.diverged && (stays || request.save);
-  if (saves) saved = Clock::now();
   const WholeOptimizer whole(state.optimizer, saves);
   if (RunWriter* writer = records.writer.get()) {
     writer->step(state, step);
@@ -123,6 +122,7 @@ RunEnd step_and_log(TrainState& state, const Records& records, const system::Sto
     }
     if (saves) writer->checkpoint(state, stays);
   }
+  if (saves) saved = Clock::now();
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
   return {request.stop};
 }

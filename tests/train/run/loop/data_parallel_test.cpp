@@ -132,9 +132,9 @@ class InsideTogether : public Mpirun {
  protected:
   void SetUp() override {
     if (!std::getenv("DIFFTAPE_TEST_INSIDE")) GTEST_SKIP() << "runs in processes of the next test";
-    distributed::join();
+    if (distributed::count() == 1) distributed::join();
   }
-  void TearDown() override {
+  static void TearDownTestSuite() {
     if (distributed::count() > 1) distributed::leave();
   }
 };
@@ -158,13 +158,22 @@ TEST_F(InsideTogether, a_step_sends_the_expected_bytes_evenly) {
   EXPECT_LT(state.optimizer.state_size(), state.model.parameters().count());
 }
 
+TEST_F(InsideTogether, every_process_follows_the_requests_of_any) {
+  const Index rank = distributed::rank();
+  const StepRequests any = requests_of_any(
+      {.stop = rank == 1 ? system::Exit::sigterm : system::Exit::ok, .save = rank == 2});
+  EXPECT_EQ(any.stop, system::Exit::sigterm);
+  EXPECT_TRUE(any.save);
+  EXPECT_FALSE(requests_of_any({}).save);
+}
+
 TEST_F(Together, sends_no_more_than_necessary) {
   test::Conditions inside = conditions();
   inside.environment.emplace_back("DIFFTAPE_TEST_INSIDE", "1");
   const auto outcome = test::run(
       {"-n", "4", fs::read_symlink("/proc/self/exe"), "--gtest_filter=InsideTogether.*"}, inside);
   EXPECT_EQ(outcome.exit, 0) << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr("1 test."));
+  EXPECT_THAT(outcome.out, HasSubstr("2 tests."));
 }
 
 }  // namespace

@@ -240,6 +240,12 @@ TEST_F(DryRun, invalid_jobs_and_unknown_arms_are_usage_errors) {
             "mean 'diff_v1'?\n");
 }
 
+TEST_F(DryRun, rejects_a_directory_with_other_contents) {
+  fs::create_directories(project / "out/softmax");
+  put(project / "out/softmax/thesis.tex", "precious");
+  EXPECT_THAT(test::error(74, dry_run()), HasSubstr("out/softmax already exists and contains"));
+}
+
 TEST(CommittedResults, reproduce_their_committed_verdicts) {
   const fs::path root = DIFFTAPE_TEST_SOURCE_DIR, results = root / "results";
   const fs::path studies = root / "configs/studies";

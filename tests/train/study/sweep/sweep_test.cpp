@@ -206,6 +206,13 @@ TEST_F(Sweep, a_second_sweep_at_the_same_time_is_rejected) {
   process.wait();
 }
 
+TEST_F(Sweep, rejects_out_that_is_a_file_and_keeps_the_file) {
+  const std::string text = contents(project / "text.txt");
+  EXPECT_THAT(test::error(74, project.difftape({"sweep", "s.yaml", "--out", "text.txt"})),
+              HasSubstr("text.txt: Not a directory"));
+  EXPECT_EQ(contents(project / "text.txt"), text);
+}
+
 TEST_F(Sweep, warns_once_of_a_setting_without_effect_and_names_its_arm) {
   put(project / "s.yaml",
       with_last_arm("softmax: {model.attention.sliding_window: 4096}") + "  seeds: [1, 2]\n");

@@ -1,7 +1,6 @@
 #include "core/platform.h"
 
 #include <fmt/format.h>
-#include <gnu/libc-version.h>
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -10,6 +9,12 @@
 #include <cstring>
 #include <thread>
 #include <vector>
+
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#else
+static const char* gnu_get_libc_version() { return "0"; }
+#endif
 
 #include "core/parallel.h"
 #include "core/simd.h"

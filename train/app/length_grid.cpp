@@ -21,7 +21,7 @@ namespace {
 namespace svg = study::svg;
 using Names = std::vector<std::string>;
 
-/// Adds what a length changes to the settings of a run that was trained on `trained` tokens.
+/// Returns the overrides for a run with this configuration at another length.
 Names overrides_at(const LengthGridRequest& request, const run::Config& config, Index length) {
   Names all = request.overrides;
   all.push_back(fmt::format("data.seq_len={}", length));

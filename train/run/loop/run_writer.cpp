@@ -189,6 +189,10 @@ RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, doubl
 void RunWriter::restore(const TrainState& state, const RunDir& run) {
   maps_ = maps_before(dir_, state.step);
   status_.started = run.status.started;
+  const TrainConfig& before = run.config.train;
+  const bool stays = run.status.state != RunState::running || state.step == state.best.step ||
+                     due(state.step, before.checkpoint_interval, before.steps);
+  if (!stays) replaced_next_ = run.checkpoints() / step_file_name(state.step);
 }
 
 void RunWriter::step(const TrainState& state, const Step& step) {

@@ -73,7 +73,8 @@ class RunWriter {
   /// Opens the files for appending. `peak` is the peak rate of all processes together, FLOP/s.
   RunWriter(const TrainState& state, const TrainRequest& request, double peak);
 
-  /// Restores from an interrupted run its start time and its last attention maps.
+  /// Restores from an interrupted run its start time, its last attention maps, and whether the next
+  /// checkpoint replaces the one that it continues from: a killed run wrote that by the clock.
   void restore(const TrainState& state, const RunDir& run);
   /// Records in status.json that the run is running.
   void begin(const TrainState& state) { write_state(state, RunState::running); }
@@ -99,8 +100,7 @@ class RunWriter {
   std::vector<SpikeRecord> write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
-  std::filesystem::path
-      replaced_next_;  ///< what the next checkpoint of this process replaces, if not empty
+  std::filesystem::path replaced_next_;  ///< what the next checkpoint replaces, if not empty
   RunStatus status_;
   MetricsWriter metrics_;
   std::optional<EventWriter> events_;  ///< set with log.tensorboard

@@ -183,6 +183,27 @@ TEST_F(Resume, replaces_checkpoints_that_only_the_clock_asked_for) {
   EXPECT_EQ(checkpoints("ended"), std::vector<Index>{last - 1}) << "an unexpected end loses a step";
 }
 
+TEST_F(Resume, replaces_the_checkpoint_by_the_clock_of_a_killed_run) {
+  project.config.train.steps = 12;
+  project.config.train.checkpoint_interval = 1;
+  project.save();
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  test::cut_after(7, project / "run", project / "cut");
+  const auto cut = project / "cut";
+  for (Index step = 1; step <= 12; ++step)
+    if (step != 5 && step != 7) fs::remove(cut / "checkpoints" / step_file_name(step));
+  project.config.train.checkpoint_interval = 5;
+  put(cut / "config.yaml", to_yaml(project.config));
+  RunStatus killed = read_status(cut);
+  killed.state = RunState::running;
+  write_status(cut, killed);
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
+  EXPECT_FALSE(fs::exists(cut / "checkpoints" / step_file_name(7)));
+  for (const Index step : {5, 10, 12})
+    EXPECT_TRUE(fs::exists(cut / "checkpoints" / step_file_name(step))) << step;
+  EXPECT_EQ(measured(cut), measured(project / "run"));
+}
+
 TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
   project.config.train.keep_best = true;
   project.config.train.keep_last = 1;

@@ -10,6 +10,7 @@
 #include "train/app/commands.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
+#include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
 #include "train/study/figures/drawing.h"
 #include "train/system/text_table.h"
@@ -80,8 +81,6 @@ std::vector<Value> values_of(const LengthGrid& grid, Value GridCell::*member) {
   return values;
 }
 
-double mean_of(const std::vector<double>& values) { return stats::mean_interval(values).mean; }
-
 /// Returns the mean over columns of each seed, by seed.
 std::map<Index, double> by_seed(const LengthGrid& grid, const std::string& arm,
                                 const std::string& row, Index length) {
@@ -90,7 +89,7 @@ std::map<Index, double> by_seed(const LengthGrid& grid, const std::string& arm,
     if (cell.arm == arm && cell.row == row && cell.length == length)
       cells[cell.seed].push_back(cell.accuracy);
   std::map<Index, double> means;
-  for (const auto& [seed, accuracies] : cells) means[seed] = mean_of(accuracies);
+  for (const auto& [seed, accuracies] : cells) means[seed] = stats::mean(accuracies);
   return means;
 }
 
@@ -137,7 +136,7 @@ void draw_map(svg::Drawing& drawing, const LengthGrid& grid, svg::Point corner,
       for (const GridCell& cell : grid)
         if (cell.length == lengths[y] && cell.column == columns[x]) runs.push_back(cell.accuracy);
       if (runs.empty()) continue;
-      const double accuracy = mean_of(runs),
+      const double accuracy = stats::mean(runs),
                    left = corner.x + kLeft + kCellWidth * static_cast<double>(x);
       drawing.rect({left, top}, kCellWidth - 1, kCellHeight - 1, shade(accuracy));
       drawing.text({left + kCellWidth / 2, top + 14}, fmt::format("{:.2f}", accuracy),
@@ -204,7 +203,7 @@ std::string length_table(const LengthGrid& grid) {
         for (const auto& [seed, accuracy] : means) runs.push_back(accuracy);
         table.rows.push_back(
             {arm, row, fmt::format("{}", runs.size()), fmt::format("{}", length),
-             fmt::format("{:.3f}", mean_of(runs)),
+             fmt::format("{:.3f}", stats::mean(runs)),
              arm == arms.front()
                  ? ""
                  : difference_text(means, by_seed(grid, arms.front(), row, length))});

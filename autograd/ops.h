@@ -53,7 +53,20 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
 /// The inputs of attention on a tape; Var() is absent.
 using AttentionOperands = BasicAttentionInputs<Var>;
 /// Returns the inputs without the tape.
-AttentionInputs values_of(const AttentionOperands& in);
+template <class V>
+AttentionInputs values_of(const BasicAttentionInputs<V>& in) {
+  return {.mapping = in.mapping,
+          .q = in.q.value(),
+          .k = in.k.value(),
+          .v = in.v.value(),
+          .lambda = in.lambda.value(),
+          .sinks = in.sinks.value(),
+          .scale = in.scale,
+          .visible = in.visible,
+          .blocks = in.blocks,
+          .logit_softcap = in.logit_softcap,
+          .round_maps = in.round_maps};
+}
 /// Causal attention with one map or the difference of two: (B, T, output heads, E). Stores the row
 /// statistics of the kernel in `softmax_stats` if given. Rounds maps if the tape's precision is not
 /// full.

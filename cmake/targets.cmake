@@ -149,7 +149,8 @@ endforeach()
 file(GLOB_RECURSE public CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.h
   ${PROJECT_SOURCE_DIR}/autograd/*.h ${PROJECT_SOURCE_DIR}/layers/*.h ${PROJECT_SOURCE_DIR}/optim/*.h)
 set(insides core/bf16 core/digest core/few_rows core/pack core/simd core/simd_functions core/softcap
-  core/tile core/attention/blocks core/attention/lanes autograd/gradcheck/op_cases)
+  core/tile core/attention/blocks core/attention/lanes autograd/gradcheck/op_cases
+  autograd/gradcheck/compositions autograd/gradcheck/rounding)
 list(TRANSFORM insides REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1.h")
 list(REMOVE_ITEM public ${insides})
 list(APPEND public ${PROJECT_SOURCE_DIR}/train/app/program.h)

@@ -42,8 +42,8 @@ function(add_difftape_tests name prefix precision library)
   endforeach()
 endfunction()
 
-difftape_sources(sources tests/support tests/core tests/layers/step tests/train tests/golden
-  tests/structure tests/configs)
+difftape_sources(sources tests/support tests/core tests/autograd/rounding tests/layers/step
+  tests/train tests/golden tests/structure tests/configs)
 list(FILTER sources EXCLUDE REGEX "/tests/train/(app/gradcheck|stats)/")  # which need double
 add_difftape_tests(f32 f32 f32 difftape_f32 ${sources})
 target_link_libraries(difftape_tests_f32 PRIVATE difftape_gradcheck_f32)

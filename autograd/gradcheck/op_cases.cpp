@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "autograd/gradcheck/compositions.h"
 #include "core/random.h"
 
 namespace difftape {
@@ -11,6 +12,7 @@ namespace difftape {
 namespace {
 
 using Vars = const std::vector<Var>&;
+using BoundedVars = const std::vector<BoundedVar>&;
 
 const std::vector<std::int32_t> kTokens{3, 0, 6, 3, 1, 3};
 const std::vector<std::int32_t> kSomeIgnored{3, kIgnoreIndex, 6, 3, kIgnoreIndex, kIgnoreIndex};
@@ -21,6 +23,30 @@ const RopeRule kYarn{.theta = 100,
                                  .factor = 2.5,
                                  .original_seq_len = 60,
                                  .attention_factor = 0}};
+
+/// Makes a case of a function of ops that Var and BoundedVar share.
+template <class F>
+OpCase primitive(const char* op, const char* variant, const std::vector<Shape>& inputs, F f,
+                 bool positive = false) {
+  return {.op = op,
+          .variant = variant,
+          .inputs = inputs,
+          .f = [f](Vars v) { return f(v); },
+          .bounded = [f](BoundedVars v) { return f(v); },
+          .positive = positive};
+}
+
+/// Makes a case of a coarse op and its composition, which takes either kind of values.
+template <class F, class Composition>
+OpCase composed(const char* op, const char* variant, const std::vector<Shape>& inputs, F f,
+                Composition composition) {
+  return {.op = op,
+          .variant = variant,
+          .inputs = inputs,
+          .f = f,
+          .composition = [composition](Vars v) { return composition(v); },
+          .bounded = [composition](BoundedVars v) { return composition(v); }};
+}
 
 /// The properties of an attention case besides its head mapping.
 struct AttentionShape {
@@ -37,34 +63,32 @@ OpCase attention_case(const char* variant, const HeadMapping& mapping,
                       const AttentionShape& shape) {
   const bool differential = mapping.maps == 2;
   const Index seq = shape.seq;
-  OpCase result{.op = "attention", .variant = variant, .inputs = {}, .f = {}};
-  result.inputs = {{2, seq, mapping.query_heads, shape.head_dim},
-                   {2, seq, mapping.key_heads, shape.head_dim},
-                   {2, seq, mapping.value_heads, shape.value_dim}};
-  if (differential) {
-    result.inputs.push_back(shape.one_lambda ? Shape{}
-                                             : Shape{2, seq, std::ssize(mapping.outputs)});
-  }
-  if (shape.sinks) result.inputs.push_back({mapping.query_heads});
-  const auto operands = [mapping, shape, differential](Vars v) {
-    return AttentionOperands{.mapping = mapping,
-                             .q = v[0],
-                             .k = v[1],
-                             .v = v[2],
-                             .lambda = differential ? v[3] : Var(),
-                             .sinks = shape.sinks ? v.back() : Var(),
-                             .scale = attention_scale(shape.head_dim),
-                             .visible = shape.visible,
-                             .blocks = shape.blocks,
-                             .logit_softcap = shape.logit_softcap};
+  std::vector<Shape> inputs{{2, seq, mapping.query_heads, shape.head_dim},
+                            {2, seq, mapping.key_heads, shape.head_dim},
+                            {2, seq, mapping.value_heads, shape.value_dim}};
+  if (differential)
+    inputs.push_back(shape.one_lambda ? Shape{} : Shape{2, seq, std::ssize(mapping.outputs)});
+  if (shape.sinks) inputs.push_back({mapping.query_heads});
+  const auto operands = [mapping, shape, differential]<class V>(const std::vector<V>& v) {
+    return BasicAttentionInputs<V>{.mapping = mapping,
+                                   .q = v[0],
+                                   .k = v[1],
+                                   .v = v[2],
+                                   .lambda = differential ? v[3] : V(),
+                                   .sinks = shape.sinks ? v.back() : V(),
+                                   .scale = attention_scale(shape.head_dim),
+                                   .visible = shape.visible,
+                                   .blocks = shape.blocks,
+                                   .logit_softcap = shape.logit_softcap};
   };
-  result.f = [operands](Vars v) { return attention(operands(v)); };
-  result.composition = [operands](Vars v) { return composition::attention(operands(v)); };
-  return result;
+  return composed(
+      "attention", variant, inputs, [operands](Vars v) { return attention(operands(v)); },
+      [operands](auto& v) { return composition::attention(operands(v)); });
 }
 
 /// Attention of x (B, T, 2, D) to x.
-AttentionOperands to_itself(const Var& x) {
+template <class V>
+BasicAttentionInputs<V> to_itself(const V& x) {
   return {.mapping = HeadMapping::standard(2, 2),
           .q = x,
           .k = x,
@@ -104,32 +128,38 @@ struct Fused {
   Var cross_entropy(auto&&... x) const { return difftape::cross_entropy(x...); }
   Var route(auto&&... x) const { return difftape::route(x...).weights; }
   Var router_loss(auto&&... x) const { return difftape::router_loss(x...); }
-  Var experts(auto&&... x) const { return difftape::experts(x...); }
+  Var experts(const Var& x, const Var& weights, const Routing& routing,
+              const std::vector<Var>& gate, const std::vector<Var>& up,
+              const std::vector<Var>& down, const Var& residual) const {
+    return difftape::experts(x, {weights, std::make_shared<const Routing>(routing)},
+                             {gate, up, down}, residual);
+  }
 };
 struct Composed {
-  Var embedding(const Var& table) const { return composition::embedding(kTokens, {2, 3}, table); }
-  Var rope(auto&&... x) const { return composition::rope(x...); }
-  Var linear(auto&&... x) const { return composition::linear(x...); }
-  Var rms_norm(auto&&... x) const { return composition::rms_norm(x...); }
-  Var swiglu_linear(auto&&... x) const { return composition::swiglu_linear(x...); }
-  Var cross_entropy(auto&&... x) const { return composition::cross_entropy(x...); }
-  Var route(auto&&... x) const { return composition::route(x...); }
-  Var router_loss(auto&&... x) const { return composition::router_loss(x...); }
-  Var experts(auto&&... x) const { return composition::experts(x...); }
+  auto embedding(const auto& table) const { return composition::embedding(kTokens, {2, 3}, table); }
+  auto rope(auto&&... x) const { return composition::rope(x...); }
+  auto linear(auto&&... x) const { return composition::linear(x...); }
+  auto rms_norm(auto&&... x) const { return composition::rms_norm(x...); }
+  auto swiglu_linear(auto&&... x) const { return composition::swiglu_linear(x...); }
+  auto cross_entropy(auto&&... x) const { return composition::cross_entropy(x...); }
+  auto route(auto&&... x) const { return composition::route(x...); }
+  auto router_loss(auto&&... x) const { return composition::router_loss(x...); }
+  auto experts(auto&&... x) const { return composition::experts(x...); }
 };
 
 /// Makes a case of f(ops, inputs), which must give the same with Fused and Composed.
 template <class F>
-OpCase coarse(const char* op, const char* variant, std::vector<Shape> inputs, F f) {
-  return {op, variant, std::move(inputs), [f](Vars v) { return f(Fused(), v); },
-          [f](Vars v) { return f(Composed(), v); }};
+OpCase coarse(const char* op, const char* variant, const std::vector<Shape>& inputs, F f) {
+  return composed(
+      op, variant, inputs, [f](Vars v) { return f(Fused(), v); },
+      [f](auto& v) { return f(Composed(), v); });
 }
 
 /// Makes a cross-entropy case; the last axis of `hidden` is 3.
 OpCase loss_case(const char* variant, const Shape& hidden, Index vocab,
                  const std::vector<std::int32_t>& targets, const LossOptions& options) {
   return coarse("cross_entropy", variant, {hidden, {vocab, 3}},
-                [targets, options](auto ops, Vars v) {
+                [targets, options](auto ops, auto& v) {
                   return ops.cross_entropy(v[0], v[1], targets, options);
                 });
 }
@@ -137,7 +167,7 @@ OpCase loss_case(const char* variant, const Shape& hidden, Index vocab,
 /// Makes a case with 6 tokens and 5 experts.
 OpCase route_case(const char* variant, const RouterRule& rule, const std::vector<real>& bias = {}) {
   return coarse("route", variant, {{6, 5}},
-                [rule, bias](auto ops, Vars v) { return ops.route(v[0], rule, bias); });
+                [rule, bias](auto ops, auto& v) { return ops.route(v[0], rule, bias); });
 }
 
 /// Returns a choice of experts whose loads differ.
@@ -148,7 +178,7 @@ Routing some_routing(Index tokens, Index experts, Index top_k) {
 }
 
 OpCase router_loss_case(const char* variant, RouterScore score, const RouterLosses& weights) {
-  return coarse("router_loss", variant, {{6, 5}}, [=](auto ops, Vars v) {
+  return coarse("router_loss", variant, {{6, 5}}, [=](auto ops, auto& v) {
     return ops.router_loss(v[0], score, some_routing(6, 5, 2), weights);
   });
 }
@@ -160,68 +190,69 @@ OpCase experts_case(const char* variant, const Shape& x, Index top_k, bool resid
   for (int i = 0; i < 6; ++i) inputs.push_back({hidden, width});
   for (int i = 0; i < 3; ++i) inputs.push_back({width, hidden});
   if (residual) inputs.push_back(x);
-  return coarse("experts", variant, inputs, [=](auto ops, Vars v) {
-    const auto three = [&v](int first) { return std::vector<Var>{&v[first], &v[first] + 3}; };
-    return ops.experts(
-        v[0], Routed{v[1], std::make_shared<const Routing>(some_routing(tokens, 3, top_k))},
-        Experts{three(2), three(5), three(8)}, residual ? v[11] : Var());
+  return coarse("experts", variant, inputs, [=]<class V>(auto ops, const std::vector<V>& v) {
+    const auto three = [&v](int first) { return std::vector<V>{&v[first], &v[first] + 3}; };
+    return ops.experts(v[0], v[1], some_routing(tokens, 3, top_k), three(2), three(5), three(8),
+                       residual ? v[11] : V());
   });
 }
 
 std::vector<OpCase> primitives() {
   return {
-      {"add", "", {{3, 4}, {3, 4}}, [](Vars v) { return add(v[0], v[1]); }},
-      {"add", "broadcast", {{2, 3, 4}, {3, 1}}, [](Vars v) { return add(v[0], v[1]); }},
-      {"add", "itself", {{3, 4}}, [](Vars v) { return add(v[0], v[0]); }},
-      {"sub", "", {{3, 4}, {3, 4}}, [](Vars v) { return sub(v[0], v[1]); }},
-      {"sub", "broadcast", {{4}, {2, 3, 4}}, [](Vars v) { return sub(v[0], v[1]); }},
-      {"mul", "", {{3, 4}, {3, 4}}, [](Vars v) { return mul(v[0], v[1]); }},
-      {"mul", "broadcast", {{2, 1, 4}, {3, 1}}, [](Vars v) { return mul(v[0], v[1]); }},
-      {"mul", "scalar", {{3, 4}, {}}, [](Vars v) { return mul(v[0], v[1]); }},
-      {"affine", "", {{3, 5}}, [](Vars v) { return affine(v[0], -1.5, 0.25); }},
-      {"exp", "", {{3, 5}}, [](Vars v) { return exp(v[0]); }},
-      {"log", "", {{3, 5}}, [](Vars v) { return log(v[0]); }, {}, 1, true},
-      {"sigmoid", "", {{3, 5}}, [](Vars v) { return sigmoid(v[0]); }},
-      {"rsqrt", "", {{3, 5}}, [](Vars v) { return rsqrt(v[0]); }, {}, 1, true},
-      {"softcap", "", {{3, 7}}, [](Vars v) { return softcap(v[0], 1.5); }},
-      {"softmax", "", {{3, 5}}, [](Vars v) { return softmax(v[0]); }},
-      {"sum", "", {{3, 5}}, [](Vars v) { return sum(v[0]); }},
-      {"sum_last", "", {{2, 3, 5}}, [](Vars v) { return sum_last(v[0]); }},
-      {"matmul", "", {{5, 3}, {3, 4}}, [](Vars v) { return matmul(v[0], v[1]); }},
-      {"matmul", "batched", {{2, 5, 3}, {2, 3, 4}}, [](Vars v) { return matmul(v[0], v[1]); }},
-      {"transpose", "", {{2, 3, 4}}, [](Vars v) { return transpose(v[0], 0, -1); }},
-      {"slice", "", {{2, 5, 3}}, [](Vars v) { return slice(v[0], 1, 1, 3); }},
-      {"reshape",
-       "",
-       {{2, 6}},
-       [](Vars v) {
-         return reshape(v[0], Shape{3, 4});
-       }},
+      primitive("add", "", {{3, 4}, {3, 4}}, [](auto& v) { return add(v[0], v[1]); }),
+      primitive("add", "broadcast", {{2, 3, 4}, {3, 1}}, [](auto& v) { return add(v[0], v[1]); }),
+      primitive("add", "itself", {{3, 4}}, [](auto& v) { return add(v[0], v[0]); }),
+      primitive("sub", "", {{3, 4}, {3, 4}}, [](auto& v) { return sub(v[0], v[1]); }),
+      primitive("sub", "broadcast", {{4}, {2, 3, 4}}, [](auto& v) { return sub(v[0], v[1]); }),
+      primitive("mul", "", {{3, 4}, {3, 4}}, [](auto& v) { return mul(v[0], v[1]); }),
+      primitive("mul", "broadcast", {{2, 1, 4}, {3, 1}}, [](auto& v) { return mul(v[0], v[1]); }),
+      primitive("mul", "scalar", {{3, 4}, {}}, [](auto& v) { return mul(v[0], v[1]); }),
+      primitive("affine", "", {{3, 5}}, [](auto& v) { return affine(v[0], -1.5, 0.25); }),
+      primitive("exp", "", {{3, 5}}, [](auto& v) { return exp(v[0]); }),
+      primitive(
+          "log", "", {{3, 5}}, [](auto& v) { return log(v[0]); }, true),
+      primitive("sigmoid", "", {{3, 5}}, [](auto& v) { return sigmoid(v[0]); }),
+      primitive(
+          "rsqrt", "", {{3, 5}}, [](auto& v) { return rsqrt(v[0]); }, true),
+      primitive("softcap", "", {{3, 7}}, [](auto& v) { return softcap(v[0], 1.5); }),
+      primitive("softmax", "", {{3, 5}}, [](auto& v) { return softmax(v[0]); }),
+      primitive("sum", "", {{3, 5}}, [](auto& v) { return sum(v[0]); }),
+      primitive("sum_last", "", {{2, 3, 5}}, [](auto& v) { return sum_last(v[0]); }),
+      primitive("matmul", "", {{5, 3}, {3, 4}}, [](auto& v) { return matmul(v[0], v[1]); }),
+      primitive("matmul", "batched", {{2, 5, 3}, {2, 3, 4}},
+                [](auto& v) { return matmul(v[0], v[1]); }),
+      primitive("transpose", "", {{2, 3, 4}}, [](auto& v) { return transpose(v[0], 0, -1); }),
+      primitive("slice", "", {{2, 5, 3}}, [](auto& v) { return slice(v[0], 1, 1, 3); }),
+      primitive("reshape", "", {{2, 6}},
+                [](auto& v) {
+                  return reshape(v[0], Shape{3, 4});
+                }),
   };
 }
 
 std::vector<OpCase> coarse_ops() {
   return {
-      coarse("embedding", "", {{7, 3}}, [](auto ops, Vars v) { return ops.embedding(v[0]); }),
+      coarse("embedding", "", {{7, 3}}, [](auto ops, auto& v) { return ops.embedding(v[0]); }),
       coarse("linear", "", {{2, 3, 5}, {4, 5}},
-             [](auto ops, Vars v) { return ops.linear(v[0], v[1]); }),
+             [](auto ops, auto& v) { return ops.linear(v[0], v[1]); }),
       coarse("linear", "residual", {{2, 3, 5}, {4, 5}, {2, 3, 4}},
-             [](auto ops, Vars v) { return ops.linear(v[0], v[1], v[2]); }),
+             [](auto ops, auto& v) { return ops.linear(v[0], v[1], v[2]); }),
       coarse("rms_norm", "", {{2, 3, 7}, {7}},
-             [](auto ops, Vars v) { return ops.rms_norm(v[0], v[1], 1e-5); }),
-      coarse("rope", "", {{2, 5, 3, 6}}, [](auto ops, Vars v) { return ops.rope(v[0], kRope, 0); }),
+             [](auto ops, auto& v) { return ops.rms_norm(v[0], v[1], 1e-5); }),
+      coarse("rope", "", {{2, 5, 3, 6}},
+             [](auto ops, auto& v) { return ops.rope(v[0], kRope, 0); }),
       coarse("rope", "from_a_position", {{2, 5, 3, 6}},
-             [](auto ops, Vars v) { return ops.rope(v[0], kRope, 4); }),
+             [](auto ops, auto& v) { return ops.rope(v[0], kRope, 4); }),
       coarse("rope", "yarn", {{2, 5, 3, 6}},
-             [](auto ops, Vars v) { return ops.rope(v[0], kYarn, 4); }),
+             [](auto ops, auto& v) { return ops.rope(v[0], kYarn, 4); }),
       coarse("swiglu_linear", "", {{3, 5}, {3, 5}, {4, 5}},
-             [](auto ops, Vars v) { return ops.swiglu_linear(v[0], v[1], v[2]); }),
+             [](auto ops, auto& v) { return ops.swiglu_linear(v[0], v[1], v[2]); }),
       coarse("swiglu_linear", "residual", {{3, 5}, {3, 5}, {4, 5}, {3, 4}},
-             [](auto ops, Vars v) { return ops.swiglu_linear(v[0], v[1], v[2], v[3]); }),
+             [](auto ops, auto& v) { return ops.swiglu_linear(v[0], v[1], v[2], v[3]); }),
       loss_case("", {6, 3}, 7, kTokens, {}),
       coarse(
           "cross_entropy", "scaled", {{2, 3, 3}, {7, 3}},
-          [](auto ops, Vars v) { return affine(ops.cross_entropy(v[0], v[1], kTokens), 0.5, 0); }),
+          [](auto ops, auto& v) { return affine(ops.cross_entropy(v[0], v[1], kTokens), 0.5, 0); }),
       loss_case("ignored", {2, 3, 3}, 7, kSomeIgnored, {}),
       loss_case("z_loss", {2, 3, 3}, 7, kSomeIgnored, {.z_loss = 0.3}),
       loss_case("softcap", {6, 3}, 19, kTokens, {.softcap = 1.5}),
@@ -240,16 +271,15 @@ std::vector<OpCase> coarse_ops() {
       experts_case("residual", {2, 3, 5}, 2, true),
       experts_case("one_of_three", {6, 5}, 1, false),
       experts_case("all", {4, 5}, 3, false),
-      {"checkpointed",
-       "",
-       {{2, 3, 4}, {3, 1}},
-       [](Vars v) {
-         const std::vector<Var> y = checkpointed({v[0], v[1]}, [](Vars x) {
-           return std::vector{mul(softmax(x[0]), sigmoid(x[1])), sigmoid(x[0])};
-         });
-         return mul(y[0], y[1]);
-       },
-       [](Vars v) { return mul(mul(softmax(v[0]), sigmoid(v[1])), sigmoid(v[0])); }},
+      composed(
+          "checkpointed", "", {{2, 3, 4}, {3, 1}},
+          [](Vars v) {
+            const std::vector<Var> y = checkpointed({v[0], v[1]}, [](Vars x) {
+              return std::vector{mul(softmax(x[0]), sigmoid(x[1])), sigmoid(x[0])};
+            });
+            return mul(y[0], y[1]);
+          },
+          [](auto& v) { return mul(mul(softmax(v[0]), sigmoid(v[1])), sigmoid(v[0])); }),
       attention_case("mha", HeadMapping::standard(2, 2), {.seq = 5, .head_dim = 4, .value_dim = 4}),
       attention_case("gqa", HeadMapping::standard(4, 2), {.seq = 3, .head_dim = 3, .value_dim = 5}),
       attention_case("blocks", HeadMapping::standard(1, 1),
@@ -278,11 +308,9 @@ std::vector<OpCase> coarse_ops() {
                      {.seq = 5, .head_dim = 3, .value_dim = 3, .logit_softcap = 1.2}),
       attention_case("documents", HeadMapping::standard(2, 1),
                      {.seq = 7, .head_dim = 3, .value_dim = 2, .visible = three_documents()}),
-      {"attention",
-       "itself",
-       {{2, 5, 2, 3}},
-       [](Vars v) { return attention(to_itself(v[0])); },
-       [](Vars v) { return composition::attention(to_itself(v[0])); }},
+      composed(
+          "attention", "itself", {{2, 5, 2, 3}}, [](Vars v) { return attention(to_itself(v[0])); },
+          [](auto& v) { return composition::attention(to_itself(v[0])); }),
       attention_case("v1", HeadMapping::paired(4, 4),
                      {.seq = 5, .head_dim = 3, .value_dim = 6, .one_lambda = true}),
       attention_case("v1_gqa", HeadMapping::paired(8, 4),

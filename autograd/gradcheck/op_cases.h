@@ -1,8 +1,9 @@
 #pragma once
-// Gradient checks of every op, one line per op, and compositions from primitives that coarse ops
-// must equal.
+// Gradient checks of every op, one line per op. Coarse ops must equal their composition from
+// primitives (compositions.h), which also bounds their rounding errors.
 
 #include "autograd/gradcheck/gradcheck.h"
+#include "autograd/gradcheck/rounding.h"
 #include "autograd/ops.h"
 
 namespace difftape {
@@ -13,8 +14,11 @@ struct OpCase {
   std::vector<Shape> inputs;
   OpFunction f;
   OpFunction composition{};  ///< the same function from primitives, for coarse ops
-  double scale = 1;          ///< inputs are N(0, scale^2) ...
-  bool positive = false;     ///< ... or their absolute values + 0.5
+  /// The same function with bounds of its rounding errors; empty for an op without composition that
+  /// rounding.h lacks.
+  std::function<BoundedVar(std::vector<BoundedVar>&)> bounded{};
+  double scale = 1;       ///< inputs are N(0, scale^2) ...
+  bool positive = false;  ///< ... or their absolute values + 0.5
 
   std::string name() const { return variant.empty() ? op : op + "/" + variant; }
   /// Returns reproducible inputs.
@@ -24,22 +28,3 @@ struct OpCase {
 std::vector<OpCase> op_cases();
 
 }  // namespace difftape
-
-namespace difftape::composition {
-
-// Coarse ops from primitives, formula by formula: slow, obvious, and independent of the kernels.
-Var embedding(std::span<const std::int32_t> tokens, const Shape& shape, const Var& table);
-Var linear(const Var& x, const Var& weight, const Var& residual = {});
-Var rms_norm(const Var& x, const Var& weight, double eps);
-Var rope(const Var& x, const RopeRule& rule, Index first = 0);
-Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& residual = {});
-Var attention(const AttentionOperands& in);
-Var cross_entropy(const Var& hidden, const Var& weight, std::span<const std::int32_t> targets,
-                  const LossOptions& options = {});
-Var route(const Var& logits, const RouterRule& rule, std::span<const real> bias = {});
-Var router_loss(const Var& logits, RouterScore score, const Routing& routing,
-                const RouterLosses& weights);
-/// Every expert computes every token; a mask keeps the chosen.
-Var experts(const Var& x, const Routed& routed, const Experts& weights, const Var& residual = {});
-
-}  // namespace difftape::composition

@@ -83,20 +83,6 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 
 }  // namespace
 
-AttentionInputs values_of(const AttentionOperands& in) {
-  return {.mapping = in.mapping,
-          .q = in.q.value(),
-          .k = in.k.value(),
-          .v = in.v.value(),
-          .lambda = in.lambda.value(),
-          .sinks = in.sinks.value(),
-          .scale = in.scale,
-          .visible = in.visible,
-          .blocks = in.blocks,
-          .logit_softcap = in.logit_softcap,
-          .round_maps = in.round_maps};
-}
-
 Var attention(const AttentionOperands& in, Tensor* softmax_stats) {
   AttentionInputs inputs = values_of(in);
   const std::array<const real*, 3> at{inputs.q.data(), inputs.k.data(), inputs.v.data()};

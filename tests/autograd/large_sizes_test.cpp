@@ -1,6 +1,6 @@
 // Sizes at which the kernels change their blocks, against the compositions from primitives.
+#include "autograd/gradcheck/compositions.h"
 #include "autograd/gradcheck/gradcheck.h"
-#include "autograd/gradcheck/op_cases.h"
 #include "tests/support/tensors.h"
 #include "tests/support/test.h"
 

@@ -1,14 +1,10 @@
 // Every op: gradient against finite differences, coarse ops against their composition.
 #include "autograd/ops.h"
-#include "autograd/gradcheck/op_cases.h"
 #include "core/pool.h"
+#include "tests/autograd/named_op_cases.h"
 #include "tests/support/tensors.h"
-#include "tests/support/test.h"
 
 namespace difftape {
-
-void PrintTo(const OpCase& c, std::ostream* out) { *out << c.name(); }
-
 namespace {
 
 using test::random;
@@ -87,17 +83,14 @@ TEST_P(EveryCoarseOp, equals_its_composition_from_primitives) {
   }
 }
 
-std::string test_name(const testing::TestParamInfo<OpCase>& test) {
-  return std::regex_replace(test.param.name(), std::regex("/"), "_");
-}
 std::vector<OpCase> cases_with_composition() {
   std::vector<OpCase> cases = op_cases();
   std::erase_if(cases, [](const OpCase& c) { return !c.composition; });
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(op_cases()), test_name);
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::ValuesIn(op_cases()), test::name_of);
 INSTANTIATE_TEST_SUITE_P(Ops, EveryCoarseOp, testing::ValuesIn(cases_with_composition()),
-                         test_name);
+                         test::name_of);
 
 std::set<std::string> ops_with_cases() {
   std::set<std::string> names;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/digest.h"
+#include "core/gemm_backend.h"
 #include "train/run/records/h5.h"
 
 namespace difftape::test {
@@ -29,6 +30,34 @@ void use_data(run::Config& config, DataKind kind, const fs::path& tokens) {
   config.data.seq_len = config.model.max_seq_len = 64;
   config.data.needles = {.facts = {1}, .queries = {1}};
   if (kind == DataKind::needles) config.train.eval_batches = config.train.final_eval_batches = 10;
+}
+
+/// Uses parts of a model that add tensors to a checkpoint, or nothing.
+void use_part(run::Config& config, int number) {
+  ModelConfig& model = config.model;
+  if (number % 4 == 1) {
+    model.moe = {.num_experts = 3,
+                 .moe_intermediate_size = 8,
+                 .scoring_func = RouterScore::sigmoid,
+                 .router_bias_update_rate = 0.01};
+  } else if (number % 4 == 2) {
+    model.yoco_self_layers = 1;
+    model.attention.sliding_window = 8;
+  } else if (number % 4 == 3) {
+    config.data.seq_len = model.max_seq_len = 64;
+    model.attention.block_size = 16;
+    model.attention.num_selected_blocks = 2;
+  }
+}
+
+/// Sets the number type or the precision of products: f32, bfloat16, f64, emulated bfloat16.
+/// Returns the program.
+std::string use_precision(run::Config& config, int number) {
+  const bool has_bf16 = unsupported_reason(Precision::bf16).empty();
+  if (number % 4 == 1)
+    config.train.precision = has_bf16 ? Precision::bf16 : Precision::bf16_emulated;
+  if (number % 4 == 3) config.train.precision = Precision::bf16_emulated;
+  return number % 4 == 2 ? DIFFTAPE_TEST_PROGRAM_F64 : DIFFTAPE_TEST_PROGRAM;
 }
 
 std::string digest_of_file(const fs::path& path) {
@@ -101,9 +130,8 @@ DisturbedRun::DisturbedRun(int number) {
   std::string tokens;  // of 16 bits
   for (const char byte : tiny_text()) tokens += {byte, '\0'};
   put(project_ / "tokens.bin", tokens);
-  const bool f64 = number % 3 == 2;
-  c.train.precision = number % 3 == 1 ? Precision::bf16_emulated : Precision::full;
-  program_ = f64 ? DIFFTAPE_TEST_PROGRAM_F64 : DIFFTAPE_TEST_PROGRAM;
+  program_ = use_precision(c, number);
+  use_part(c, number / 4);
   c.train.steps = 6;
   c.train.eval_interval = 2;
   c.train.eval_batches = 1;
@@ -113,8 +141,10 @@ DisturbedRun::DisturbedRun(int number) {
   c.train.keep_last = 1;
   c.train.keep_best = true;
   c.log.tensorboard = true;
-  name_ = fmt::format("{}, {}, {}, {}", c.model.attention.kind.name(), to_string(c.data.type),
-                      to_string(c.optim.name), f64 ? "f64" : to_string(c.train.precision));
+  const bool f64 = program_ == DIFFTAPE_TEST_PROGRAM_F64;
+  name_ = fmt::format("{}, {}, {}, {}, part {}", c.model.attention.kind.name(),
+                      to_string(c.data.type), to_string(c.optim.name),
+                      f64 ? "f64" : to_string(c.train.precision), number / 4 % 4);
   project_.save();
   prepare();
   const double begin = now();

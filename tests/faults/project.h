@@ -19,7 +19,7 @@ struct Fault {
 
 /// A run of six steps that writes a checkpoint every second step, keeps the last and the best one,
 /// and writes event files. Run i has the i-th attention kind, data type, optimizer and precision,
-/// each in turn.
+/// each in turn, and every four runs another part of a model: none, experts, YOCO, sparse blocks.
 class DisturbedRun {
  public:
   explicit DisturbedRun(int number);

@@ -1,5 +1,5 @@
-// A sweep whose parent, worker or both are killed: the same command finishes it, and every run
-// equals an undisturbed one.
+// A sweep over learning rates with two runs at a time, whose parent, workers or both are killed:
+// the same command finishes it, and every run equals an undisturbed one.
 
 #include <csignal>
 #include <random>
@@ -20,18 +20,22 @@ struct SweepFaults : testing::Test {
     project.save();
     put(project / "s.yaml",
         "base: tiny.yaml\n"
+        "sweep.lr: [1.0e-2, 2.0e-2]\n"
         "sweep.arms: {softmax: , diff_v2: {model.attention.kind: diff_v2}}\n");
     const Outcome outcome = run({});
     EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    for (const auto& entry : fs::directory_iterator(project / "work/out"))
+      if (fs::exists(entry.path() / "status.json")) runs.push_back(entry.path().filename());
+    EXPECT_EQ(runs.size(), 4u);
     whole = lasting();
     calls["sweep"] = calls_of({"none", 1, "sweep"});
-    calls["worker"] = calls_of({"none", 1, "worker"}) / 2;  // of two that do the same
+    calls["worker"] = calls_of({"none", 1, "worker"}) / std::ssize(runs);  // which do the same
   }
 
   std::vector<std::string> command() const {
     return {"sweep",  (project / "s.yaml").string(),
             "--out",  (project / "work/out").string(),
-            "--jobs", "1"};
+            "--jobs", "2"};
   }
   Conditions conditions(const Fault& fault) const {
     Conditions with = project.here();
@@ -61,9 +65,9 @@ struct SweepFaults : testing::Test {
 
   std::map<std::string, std::string> lasting() const {
     std::map<std::string, std::string> all;
-    for (const char* name : {"softmax", "diff_v2"}) {
+    for (const std::string& name : runs) {
       for (auto& [file, text] : lasting_files(project / "work/out" / name)) {
-        const std::string key = std::string(name) + "/" + file;
+        const std::string key = name + "/" + file;
         // A worker that was asked to stop left a checkpoint of its own.
         if (whole.empty() || whole.contains(key) || !run::step_of_file(file)) all[key] = text;
       }
@@ -73,7 +77,7 @@ struct SweepFaults : testing::Test {
 
   /// A worker whose parent was killed stops after its step, with a checkpoint.
   void wait_for_workers() const {
-    for (const char* name : {"softmax", "diff_v2"}) {
+    for (const std::string& name : runs) {
       while (system::DirectoryLock::is_held(project / "work/out" / name))
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -81,8 +85,7 @@ struct SweepFaults : testing::Test {
 
   void finish() {
     wait_for_workers();
-    for (const char* name : {"softmax", "diff_v2"})
-      expect_no_half_written_file(project / "work/out" / name);
+    for (const std::string& name : runs) expect_no_half_written_file(project / "work/out" / name);
     Outcome outcome = test::run(command(), project.here());
     // A worker may have been born before its parent was killed and taken its lock only now.
     while (outcome.exit == 74 &&
@@ -102,7 +105,8 @@ struct SweepFaults : testing::Test {
     for (long at = torture() ? 1 : 1 + all % step; at <= all; at += step, ++done) {
       SCOPED_TRACE(fmt::format("{} at call {} of the {}", action, at, word));
       const Outcome outcome = run({action, at, word});
-      EXPECT_TRUE(action != "before" || outcome.exit != 0) << "nothing was killed";
+      const bool reached = std::ssize(logged_calls(project / "calls.log")) >= at;  // as usual
+      EXPECT_TRUE(action != "before" || outcome.exit != 0 || !reached) << "nothing was killed";
       finish();
     }
     say(fmt::format("sweep: {} at {} of {} calls of the {}, all runs equal", action, done, all,
@@ -110,6 +114,7 @@ struct SweepFaults : testing::Test {
   }
 
   TinyProject project;
+  std::vector<std::string> runs;
   std::map<std::string, std::string> whole;
   std::map<std::string, long> calls;
 };

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Runs the checks that are too long for `./dev test`, and writes one row per check to docs/checks.md.
 # A check is skipped if its row says that it passed and no file that it tests has changed since.
+# Copies the rows to the tables of promises in README.md and docs/reproducibility.md.
 #   check.sh [NAME ...]
+#   check.sh --promises    only writes the tables of promises
 set -uo pipefail
 table=docs/checks.md
 
@@ -32,7 +34,10 @@ EOT
 extent() {
   case $1 in
     test | asan | tsan) sed -nE 's/.*tests failed out of ([0-9]+)/\1 tests/p' "$2" ;;
-    torture | portable | clang | aarch64) awk '/PASSED/ {n += $4} END {print n " tests"}' "$2" ;;
+    torture) awk '/^faults: [a-zA-Z]+ at [0-9]+ calls/ {at += $4} /^faults: sweep: .* at [0-9]+ of/ {at += $5}
+      /kills at random/ {kills = $2} /flips of one bit/ {flips = $2} /lengths below/ {lengths = $2}
+      END {printf "%d calls that fail or kill, %d random kills, %d flipped bits, %d lengths", at, kills, flips, lengths}' "$2" ;;
+    portable | clang | aarch64) awk '/PASSED/ {n += $4} END {print n " tests"}' "$2" ;;
     fuzz) awk '/executed_units/ {n += $2; t++} END {printf "%.1f M inputs, %d readers", n / 1e6, t}' "$2" ;;
     mutants) sed -nE 's/^Commit .*: (.*) mutants killed\./\1 mutants/p' "$2" ;;
     valgrind) echo "$(grep -c 'no error$' "$2") variants" ;;
@@ -64,18 +69,66 @@ This page is for readers who want to know which long checks ran, when, and on wh
 | command | shows | extent | minutes | commit | date | result |
 |---|---|---|---|---|---|---|
 EOT
-    list | while IFS='|' read -r name _; do grep -F "| \`./dev ${name% }\` |" "$1"; done
+    list | while read -r line; do
+      grep -F "| \`./dev ${line%% *}\` |" "$1" ||
+        echo "| \`./dev ${line%% *}\` | ${line##* | } | | | | | not run |"
+    done
   } >"$table.new"
   mv "$table.new" "$table"
 }
 
+# The promises of README.md: promise | command that shows it | the check that includes it
+promises() {
+  cat <<'EOT'
+gradients equal finite differences, tolerance 1e-10 | `difftape gradcheck` | test
+values and gradients equal PyTorch's, tolerance 1e-12 | `./dev test -R Golden` | test
+the same bits for any number of threads and processes | `./dev test -R 'VerifyEvery\|Together'` | test
+killed runs resume to the same bits; damaged files are rejected | `./dev torture` | torture
+tests catch injected bugs in gradients and statistics | `./dev mutants` | mutants
+EOT
+}
+
+# last_run NAME: what the table says of a check
+last_run() {
+  grep -F "| \`./dev $1\` |" "$table" |
+    awk -F ' *[|] *' '{print $8 ($7 == "" ? "" : " " $7) ($4 == "" ? "" : ", " $4)}'
+}
+
+# write_rows FILE: puts the rows of stdin below the header "| promise ... | last run |"
+write_rows() {
+  [ -f "$1" ] || return 0
+  awk 'NR == FNR {rows = rows $0 "\n"; next}
+    skip && /^[|]/ {next}
+    {skip = 0; print}
+    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1" >"$1.new"
+  cmp -s "$1.new" "$1" || cp "$1.new" "$1"
+  rm "$1.new"
+}
+
+write_promises() {
+  promises | while read -r line; do
+    echo "| ${line% | *} | $(last_run "${line##* }") |"
+  done | write_rows README.md
+  list | while read -r line; do
+    echo "| ${line##* | } | \`./dev ${line%% *}\` | $(last_run "${line%% *}") |"
+  done | write_rows docs/reproducibility.md
+}
+
 fail() { echo "check: $*" >&2; exit 64; }
+
+if [ "${1:-}" = --promises ]; then
+  { cat "$table" 2>/dev/null || true; } >"$table.old"
+  write_table "$table.old"
+  rm "$table.old"
+  write_promises
+  exit
+fi
 
 for name in "$@"; do
   list | grep -q "^$name |" ||
     fail "'$name' is not a check; choose from $(list | cut -d' ' -f1 | paste -sd' ')"
 done
-git diff --quiet HEAD -- . ":!$table" ||
+git diff --quiet HEAD -- . ':!*.md' ||
   fail "commit your changes first; a row names its commit"
 mkdir -p build/check
 failed=0
@@ -88,12 +141,13 @@ while IFS='|' read -r name command shows <&3; do
   fi
   echo "check: $name; output in build/check/$name.log"
   begin=$SECONDS result=passed
-  bash -euo pipefail -c "$command" >"build/check/$name.log" 2>&1 || { result=failed failed=1; }
+  bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 || { result=failed failed=1; }
   minutes=$(((SECONDS - begin + 30) / 60))
   row="| \`./dev $name\` | $shows | $(extent "$name" "build/check/$name.log") | $minutes "
   row+="| \`$(git rev-parse --short HEAD)\` | $(date -I) | $result |"
   { grep -vF "| \`./dev $name\` |" "$table" 2>/dev/null; echo "$row"; } >build/check/rows
   write_table build/check/rows
+  write_promises
   echo "check: $name $result in $minutes minutes"
 done 3< <(list)
 exit $failed

@@ -10,7 +10,10 @@ struct Checks : testing::Test {
     fs::create_directories(dir_ / "tests/check");
     fs::create_directory(dir_ / "docs");
     fs::copy(kRoot / "tests/check/check.sh", dir_ / "tests/check/check.sh");
-    write_dev("echo '[  PASSED  ] 7 tests.'; [ $1 != torture ]");
+    put(dir_ / "README.md",
+        "| promise | command | last run |\n|---|---|---|\n| this is old | `x` | passed "
+        "|\n\nEnd.\n");
+    write_dev("echo '[  PASSED  ] 7 tests.'; echo 'faults: 8 kills at random'; [ $1 != torture ]");
     git("init -q");
     commit();
   }
@@ -38,7 +41,10 @@ TEST_F(Checks, write_one_row_each_and_run_again_only_after_a_failure_or_a_change
   const std::string check = "tests/check/check.sh clang torture";
   EXPECT_THAT(error(1, shell(check)), "");
   EXPECT_THAT(table(), testing::ContainsRegex("./dev clang.*7 tests.*passed"));
-  EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*7 tests.*failed"));
+  EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*failed"));
+  EXPECT_THAT(
+      table(),
+      HasSubstr("| `./dev soak` | memory and open files stay constant | | | | | not run |"));
 
   const Outcome again = shell(check);
   EXPECT_EQ(again.exit, 1);
@@ -50,7 +56,33 @@ TEST_F(Checks, write_one_row_each_and_run_again_only_after_a_failure_or_a_change
   commit();
   output(shell(check));
   EXPECT_THAT(table(), testing::ContainsRegex("./dev clang.*8 tests.*passed"));
-  EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*8 tests.*passed"));
+  EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*passed"));
+}
+
+TEST_F(Checks, tell_the_promises_of_the_readme_what_ran) {
+  EXPECT_THAT(error(1, shell("tests/check/check.sh clang torture")), "");
+  const std::string readme = contents(dir_ / "README.md");
+  EXPECT_THAT(readme,
+              testing::ContainsRegex("damaged files are rejected . `./dev torture` . failed "
+                                     "20[0-9-]+, .* 8 random kills"));
+  EXPECT_THAT(readme, HasSubstr("statistics | `./dev mutants` | not run |\n\nEnd.\n"));
+  EXPECT_THAT(readme, Not(HasSubstr("this is old")));
+}
+
+// `tests/check/check.sh --promises` writes these files after a change of its lists.
+TEST(ChecksTable, has_a_row_for_each_check_and_its_rows_are_those_of_the_promises) {
+  ScratchDir dir;
+  fs::create_directories(dir / "tests/check");
+  fs::create_directory(dir / "docs");
+  const std::vector<std::string> files{"README.md", "docs/reproducibility.md", "docs/checks.md"};
+  for (const std::string& file : files) fs::copy(kRoot / file, dir / file);
+  fs::copy(kRoot / "tests/check/check.sh", dir / "tests/check/check.sh");
+  output(test::run({"tests/check/check.sh", "--promises"},
+                   {.directory = dir.path(), .program = "/bin/bash"}));
+  for (const std::string& file : files)
+    EXPECT_EQ(contents(dir / file), contents(kRoot / file)) << file;
+  for (const std::string& file : files)
+    EXPECT_GE(count(contents(dir / file), "`./dev torture` |"), 1u) << file;
 }
 
 TEST_F(Checks, with_an_unknown_name_are_refused) {

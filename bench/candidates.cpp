@@ -205,6 +205,17 @@ Entries training_entries(const Training& training, const Selection& selection) {
   Entries entries;
   if (runs(selection, "ours"))
     entries.candidates.push_back({"difftape f32" + kind, "difftape f32" + kind, ours, flops});
+  if (selection.processes > 1) {
+    const std::string count = std::to_string(selection.processes),
+                      threads =
+                          std::to_string(std::max(1, num_threads() / int(selection.processes)));
+    const Command mpirun{
+        "env",      "OMP_NUM_THREADS=" + threads, "mpirun", "--allow-run-as-root", "-n", count,
+        "--map-by", "slot:PE=" + threads};
+    const std::string name = fmt::format("difftape f32, {} x {} threads", count, threads);
+    entries.candidates.push_back({name, "difftape f32", mpirun + ours, flops});
+    entries.candidates.back().processes = selection.processes;
+  }
   if (runs(selection, "ours-bf16"))
     entries.candidates.push_back({"difftape bf16" + kind, "difftape bf16" + kind,
                                   ours + Command{"--set", "train.precision=bf16"}, flops});

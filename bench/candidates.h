@@ -18,6 +18,7 @@ struct Selection {
   std::filesystem::path programs;  ///< the directory of bench_serve and difftape
   std::string python;              ///< with PyTorch and NumPy; empty: no PyTorch
   std::string llmc;                ///< a checkout of llm.c; empty: no llm.c
+  Index processes = 1;             ///< over 1: also as so many processes, which share the threads
 };
 
 /// Candidates of one benchmark, and why others are left out.

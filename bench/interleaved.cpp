@@ -111,6 +111,7 @@ class Runner {
     process_.write_line(fmt::format("step {}", steps));
     const json reply = answer();
     result_.peak_bytes = reply.value("peak_bytes", 0.0);
+    result_.sent_bytes = reply.value("sent_bytes", 0.0);
     auto seconds = reply.value("seconds", std::vector<double>{});
     if (seconds.size() != static_cast<size_t>(steps))
       throw Failure(fmt::format("{} steps asked for, {} answered", steps, seconds.size()));

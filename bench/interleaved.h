@@ -43,6 +43,7 @@ struct Candidate {
   std::string framework;  ///< "PyTorch f32": of one framework the best counts
   std::vector<std::string> command;
   double flops_per_step = 0;  ///< 0: not counted
+  Index processes = 1;        ///< of mpirun, that train together
   /// The line of its output that ends its first step: the `line`-th that begins with `begins`.
   std::string begins = "{";
   int line = 2;
@@ -56,7 +57,8 @@ struct Result {
   std::vector<double> round_medians{};  ///< of the steps of each round, in seconds
   std::vector<double> peak_fraction{};  ///< of each round, of the FMA peak measured before it
   double idle_bytes = 0;                ///< resident before it built anything
-  double peak_bytes = 0;                ///< the most that was resident
+  double peak_bytes = 0;                ///< the most that was resident in one process
+  double sent_bytes = 0;                ///< of the process that sends most, per step
 };
 
 struct BenchmarkResult {

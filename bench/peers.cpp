@@ -174,6 +174,9 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember(attention_kinds()));
   step->add_option("--tokens", arguments.tokens, "tokens of a step at every --seq")
       ->check(CLI::PositiveNumber);
+  step->add_option("--processes", arguments.selection.processes,
+                   "also as so many processes of mpirun, which share the threads")
+      ->check(CLI::PositiveNumber);
   step->add_option("--llmc", arguments.selection.llmc, "a checkout of llm.c");
 
   CLI::App* generate = app.add_subcommand("generate", "text generation, token by token");

@@ -69,6 +69,20 @@ std::string verdicts(const BenchmarkResult& result, const std::string& where) {
   return text;
 }
 
+/// Returns the bytes that the busiest of P processes sends. The lower bound follows from one
+/// element: P - 1 processes must pass on their part of its gradient, and its new value must reach P
+/// - 1 processes. So N elements take 2 (P - 1) N transfers, of which each process sends one part in
+/// P.
+std::string traffic(const Result& result) {
+  const auto processes = static_cast<double>(result.candidate.processes);
+  if (processes < 2 || !result.parameters) return "";
+  const double bound =
+      2 * (processes - 1) / processes * static_cast<double>(*result.parameters) * sizeof(real);
+  return fmt::format(
+      "{}: a process sends at most {:.2f} MB per step, {:.3f} times the lower bound {:.2f} MB\n",
+      result.candidate.name, result.sent_bytes / 1e6, result.sent_bytes / bound, bound / 1e6);
+}
+
 void collect_notes(const BenchmarkResult& result, const std::string& where,
                    std::set<std::string>& seen, std::string& text) {
   const auto add = [&](const std::string& line) {
@@ -76,6 +90,7 @@ void collect_notes(const BenchmarkResult& result, const std::string& where,
   };
   for (const Result& each : result.finished)
     if (!each.version.empty()) add(each.version + "\n");
+  for (const Result& each : result.finished) add(where + traffic(each));
   for (const std::string& line : result.left_out) add(fmt::format("{}left out: {}\n", where, line));
 }
 

@@ -2,24 +2,61 @@
 // bench/README.md has the protocol.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <thread>
 
 #include "bench/attention_call.h"
 #include "bench/measure.h"
+#include "core/distributed.h"
 #include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/platform.h"
 #include "train/app/plan.h"
 #include "train/run/config/reader.h"
 #include "train/run/inference/generate.h"
+#include "train/run/loop/data_parallel.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::bench {
 namespace {
 
 using nlohmann::json;
+
+/// Reads the number of steps that a line asks for; 0 at the end of the input.
+Index read_request() {
+  std::string word;
+  Index count = 0;
+  if (!(std::cin >> word >> count)) return 0;
+  if (word != "step" || count < 1)
+    throw UsageError(fmt::format("serve: '{} {}' is not a request; need 'step N'", word, count));
+  return count;
+}
+
+/// Returns the request that process 0 reads. The others look for it a thousand times per second,
+/// since waiting in MPI would take a core from the next candidate.
+Index next_request() {
+  constexpr Index kNone = -1;
+  Index count = distributed::rank() == 0 ? read_request() : kNone;
+  const std::span one(&count, 1);
+  if (distributed::rank() > 0) distributed::receive(std::as_writable_bytes(one), 0, 0);
+  for (Index to = 1; distributed::rank() == 0 && to < distributed::count(); ++to)
+    distributed::send(std::as_bytes(one), to, 0);
+  while (count == kNone) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    distributed::progress();
+  }
+  distributed::wait();
+  return count;
+}
+
+/// Returns the maximum over all processes.
+double largest(double here) {
+  return std::ranges::max(distributed::all_of(std::span<const double>(&here, 1)));
+}
 
 /// `ready` extends the first line, after name and memory; `step` takes a step and returns its
 /// seconds.
@@ -28,15 +65,19 @@ void serve(json ready, double idle_bytes, const std::function<double()>& step) {
   ready["version"] = fmt::format("difftape {} ({}), {}, {}", build.version, build.commit,
                                  build.precision, gemm_backend());
   ready["idle_bytes"] = idle_bytes;
-  std::cout << ready << std::endl;
-  std::string word;
-  for (int count = 0; std::cin >> word >> count;) {
-    if (word != "step" || count < 1)
-      throw UsageError(fmt::format("serve: '{} {}' is not a request; need 'step N'", word, count));
+  const bool answers = distributed::rank() == 0;
+  if (answers) std::cout << ready << std::endl;
+  while (const Index count = next_request()) {
+    const std::uint64_t before = distributed::bytes_sent();
     json seconds = json::array();
-    for (int i = 0; i < count; ++i) seconds.push_back(step());
-    std::cout << json{{"seconds", seconds}, {"peak_bytes", process_memory().peak}} << std::endl;
+    for (Index i = 0; i < count; ++i) seconds.push_back(step());
+    const auto sent = static_cast<double>(distributed::bytes_sent() - before);
+    const json answer{{"seconds", seconds},
+                      {"peak_bytes", largest(process_memory().peak)},
+                      {"sent_bytes", largest(sent / static_cast<double>(count))}};
+    if (answers) std::cout << answer << std::endl;
   }
+  distributed::leave();
 }
 
 run::Config config_of(const std::string& path, const std::vector<std::string>& overrides,
@@ -48,6 +89,8 @@ run::Config config_of(const std::string& path, const std::vector<std::string>& o
 }
 
 void serve_training(const run::Config& config) {
+  distributed::join();
+  run::require_shares(config, distributed::count());
   const double idle = process_memory().now;
   run::TrainState state(config);
   serve({{"parameters", state.model.parameters().count()}}, idle, [&] {

@@ -2,6 +2,7 @@
 #include "bench/candidates.h"
 
 #include "tests/support/test.h"
+#include "tests/support/threads.h"
 
 namespace difftape::bench {
 namespace {
@@ -44,6 +45,22 @@ TEST(TorchCandidate, is_left_out_with_the_first_unsupported_key) {
     reason.replace(with.find('='), 1, ": ");
     EXPECT_THAT(left_out({with}), ElementsAre("PyTorch: its script has no " + reason));
   }
+}
+
+TEST(SeveralProcesses, are_started_by_mpirun_and_share_the_threads) {
+  const test::Threads four(4);
+  Selection selection;
+  selection.names = {"ours"};
+  selection.processes = 2;
+  const auto entries =
+      training_entries({DIFFTAPE_TEST_SOURCE_DIR "/configs/bench/d384.yaml", {}, ""}, selection);
+  ASSERT_EQ(entries.candidates.size(), 2u);
+  const Candidate& two = entries.candidates.back();
+  EXPECT_EQ(two.name, "difftape f32, 2 x 2 threads");
+  EXPECT_EQ(two.processes, 2);
+  EXPECT_EQ(fmt::format("{}", fmt::join(two.command, " ")),
+            "env OMP_NUM_THREADS=2 mpirun --allow-run-as-root -n 2 --map-by slot:PE=2 " +
+                fmt::format("{}", fmt::join(entries.candidates.front().command, " ")));
 }
 
 }  // namespace

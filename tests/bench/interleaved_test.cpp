@@ -64,6 +64,16 @@ TEST(Interleaved, the_table_compares_the_first_with_the_best_of_another_framewor
                                            " +2 +1 +0.500 +0.500 +0.500"));
 }
 
+TEST(Interleaved, the_bytes_of_several_processes_are_compared_with_the_lower_bound) {
+  Candidate four = shell("four", R"(echo '{"seconds": [1, 1], "sent_bytes": 84}')");
+  four.processes = 4;
+  const BenchmarkResult result = run_interleaved({four}, kRules);
+  // 7 parameters: 2 * 3 / 4 * 7 * 4 bytes
+  EXPECT_THAT(results_table({{"", 1000, result}}, "T"),
+              HasSubstr("four: a process sends at most 0.00 MB per step, 2.000 times the lower "
+                        "bound 0.00 MB\n"));
+}
+
 TEST(Interleaved, a_candidate_that_dies_is_left_out_with_its_last_line) {
   const Candidate absent{"absent", "", {"sh", "-c", "echo a >&2; echo 'no b' >&2; exit 3"}};
   const Candidate dying = shell("dying", two_steps(1, 1) + "; echo enough >&2; kill -9 $$");

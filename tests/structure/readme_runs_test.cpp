@@ -199,6 +199,19 @@ INSTANTIATE_TEST_SUITE_P(Pages, DocsRuns, testing::ValuesIn(docs_with_command_li
                            return std::regex_replace(stem, std::regex("-"), "_");
                          });
 
+TEST_F(PageRuns, prediction_in_the_page_on_clusters_equals_the_output_of_plan) {
+  int compared = 0;
+  for (const CommandLine& line : command_lines("docs/cluster.md")) {
+    if (line.text.find("configs/plan/") == line.text.npos) continue;
+    Conditions here{.directory = dir_.path()};
+    here.environment.emplace_back("OMP_NUM_THREADS", "1");
+    const std::string printed = output(test::run(words_of(line.text), here));
+    EXPECT_THAT(contents(kRoot / "docs/cluster.md"), HasSubstr(printed));
+    ++compared;
+  }
+  EXPECT_EQ(compared, 1);
+}
+
 /// The columns "gap at lr*" of a report: mean and half of the interval of each arm minus baseline.
 std::map<std::string, std::pair<double, double>> gaps(const std::string& printed) {
   static const std::regex row(R"((\w+) +(-?\d\.\d+) +(\d\.\d+) +\d+ of the ladder .*)");

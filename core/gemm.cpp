@@ -1,6 +1,6 @@
 // B is packed into zero-filled panels of 64 floats or 32 doubles, unless its rows are short and A
 // has few. A is read in place, except that a task copies long rows of a transposed A. A task owns
-// up to 128 rows of up to four panels of C and adds the products over K in chunks of at most 512.
+// up to 128 rows of up to four panels of C and adds the products over K in chunks.
 // For bfloat16, B is packed in pairs along K. Few rows times a transposed B are dot products
 // (core/few_rows.h).
 #include "core/gemm.h"
@@ -14,6 +14,7 @@
 #include "core/pack.h"
 #include "core/parallel.h"
 #include "core/pool.h"
+#include "core/simd.h"
 #include "core/tile.h"
 
 namespace difftape {
@@ -25,7 +26,9 @@ using pack::Format;
 constexpr Index kRowTile = 32;  // rows of a tile whose accumulators fit the registers
 constexpr Index kBf16RowTile = 128;
 constexpr Index kNearRowTile = 128;  // in small products, whose C is in the cache
-constexpr Index kChunk = 512;        // longest inner size of one tile product
+/// Longest inner size of one tile product. Narrow registers read a panel once for few rows of A, so
+/// it has to stay in the first cache, 32 KB.
+constexpr Index kChunk = detail::kRegisterBytes == 64 ? 512 : 128;
 
 /// Returns the length of chunks of k: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {

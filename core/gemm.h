@@ -54,7 +54,7 @@ inline constexpr Index kPanel = sizeof(real) == 4 ? 64 : 32;
 
 /// Computes one small product on the calling thread, for kernels that cut their own blocks: C (m x
 /// n) = or += A (m x k) B (k x n). B is row-major with `b_stride`, A row-major or transposed. Any
-/// sizes; k beyond 512 runs in chunks of a fixed length.
+/// sizes; a long k runs in chunks of a fixed length.
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Accumulate accumulate);
 

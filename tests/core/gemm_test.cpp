@@ -163,7 +163,7 @@ TEST_P(EveryGemm, reads_operands_with_long_rows) {  // which are packed
     const Request request{accumulate, precision};
     expect_product(70, 66, 40, true, false, 500, request);
     expect_product(600, 66, 40, false, false, 500, request);
-    expect_product(70, 66, 1031, true, false, 500, request);  // three chunks, one odd
+    expect_product(70, 66, 1031, true, false, 500, request);  // several chunks, one odd
     expect_product(70, 66, 1031, true, true, 0, request);
   }
 }
@@ -271,8 +271,10 @@ TEST(Gemm, packs_only_operands_with_an_unsuitable_layout) {
   for (const Way& way : kWays) {
     const Stored a = way.a(), b = way.b();
     Index expected = way.packs_b ? round_up(way.n, kPanel) * way.k : 0;
-    // Each thread has 64 rows of the 350 columns of a chunk.
-    if (way.packs_a) expected += 2 * 64 * 350;
+    // Each thread has 64 rows of a chunk of the 700 columns: of a half or, with narrow registers,
+    // of a sixth.
+    const Index chunks = detail::kRegisterBytes == 64 ? 2 : 6;
+    if (way.packs_a) expected += 2 * 64 * ceil_div(700, chunks);
     const pool::DryRun dry;
     gemm(a.view, b.view, nullptr, way.n, Accumulate::no);
     // Both begin on whole cache lines.

@@ -160,6 +160,24 @@ void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uin
 
 }  // namespace
 
+void transpose(const real* in, Index in_stride, Index rows, Index cols, real* out,
+               Index out_stride) {
+  for (Index i = 0; i < rows; i += kSquare) {
+    for (Index j = 0; j < cols; j += kSquare) {
+      const real* from = in + i * in_stride + j;
+      real* to = out + j * out_stride + i;
+      if (i + kSquare <= rows && j + kSquare <= cols) {
+        transpose_square(from, in_stride, to, out_stride);
+        continue;
+      }
+      for (Index y = 0; y < std::min(kSquare, cols - j); ++y) {
+        for (Index x = 0; x < std::min(kSquare, rows - i); ++x)
+          to[y * out_stride + x] = from[x * in_stride + y];
+      }
+    }
+  }
+}
+
 Index padded_inner(Format format, Index k) {
   return format == Format::bf16 ? round_up(k, tile::kBf16Inner) : k;
 }

@@ -33,6 +33,10 @@ Index panel_bytes(Format format, Index k, Index n);
 /// rows.
 void panel(Format format, const Operand& b, Index first, void* out);
 
+/// out (cols x rows, rows `out_stride` apart) := in (rows x cols) transposed.
+void transpose(const real* in, Index in_stride, Index rows, Index cols, real* out,
+               Index out_stride);
+
 /// Longest rows, in elements, that tiles read without packing: beyond, each element of a column is
 /// on a different page.
 inline constexpr Index kNearRows = 400;

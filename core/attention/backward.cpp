@@ -96,7 +96,7 @@ struct Work {
   const OutputHead& output;
   bool shared_value;  ///< both maps use one dA and one product with V
   Buffers buffers;
-  std::array<real*, 2> queries;  ///< panels of each map
+  std::array<real*, 2> queries;  ///< panels of each map: Q, then dQ
   real* dout;                    ///< panel
   std::array<PerQuery, 2> r{};   ///< sums of A_m o dA
 };
@@ -210,9 +210,8 @@ void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGr
     // The gradients of a map that does not read the tile are 0; a first tile overwrites dQ.
     if (!tile.maps[map] && !tile.first) continue;
     const Index query = work.output.query[map], key = work.output.key[map];
-    multiply_rows(at.p[map], block, tile, head_of(call.in.k, block.b, key), dims.head_dim,
-                  head_data(call.to.dq, block.b, query, block.begin),
-                  call.in.mapping.query_heads * dims.head_dim, call.to.accumulate_q);
+    multiply_weights(head_of(call.in.k, block.b, key), dims.head_dim, at.p[map], block, tile,
+                     work.queries[map], call.to.accumulate_q);
     add_to_keys(at.p[map], block, tile, head_of(call.in.q, block.b, query),
                 {to.dk, key, dims.head_dim, to.first_key[block.head][map]});
   }
@@ -241,11 +240,21 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
   pack_panels_of(call, work);
   for_each_tile(block, [&](const Tile& tile) { tile_forward(call, work, tile); });
   for (Index i = 0; i < block.rows; ++i) store_row_sums(call, work, i);
+  const Index width = call.dims.head_dim, dq_stride = call.in.mapping.query_heads * width;
+  const auto dq = [&](Index map) {
+    return head_data(call.to.dq, block.b, output.query[map], block.begin);
+  };
+  for (Index map = 0; map < call.dims.maps; ++map) {
+    if (call.to.accumulate_q == Accumulate::yes)
+      pack_queries({dq(map), block.rows, width, dq_stride}, 1, work.queries[map]);
+  }
   for_each_tile(block, [&](const Tile& tile) {
     for_each_lanes(block, tile,
                    [&](const Lanes& lanes) { lanes_backward(call, work, tile, lanes); });
     tile_backward(call, work, tile, to);
   });
+  for (Index map = 0; map < call.dims.maps; ++map)
+    store_panel(work.queries[map], width, block, dq(map), dq_stride);
 }
 
 }  // namespace

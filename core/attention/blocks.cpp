@@ -232,15 +232,19 @@ void pack_queries(const Operand& rows, double scale, real* panel) {
 
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
                     const Tile& tile, real* scores) {
-  tile_gemm(keys.rows(tile.position, tile.keys, width), panel + tile.query, kPanel,
+  tile_gemm(keys.rows(tile.position, tile.keys, width), panel + tile.query, kBlockRows,
             round_up_to_width(block.rows - tile.query), scores, kBlockRows, Accumulate::no);
 }
 
-void multiply_rows(const real* weights, const Block& block, const Tile& tile, const Head& head,
-                   Index n, real* to, Index to_stride, Accumulate accumulate) {
-  const Operand transposed{weights, block.rows - tile.query, tile.keys, kBlockRows, true};
-  tile_gemm(transposed, head.row(tile.position), head.stride, n, to + tile.query * to_stride,
-            to_stride, tile.first ? accumulate : Accumulate::yes);
+void multiply_weights(const Head& head, Index width, const real* weights, const Block& block,
+                      const Tile& tile, real* panel, Accumulate accumulate) {
+  tile_gemm(transpose(head.rows(tile.position, tile.keys, width)), weights, kBlockRows,
+            round_up_to_width(block.rows - tile.query), panel + tile.query, kBlockRows,
+            tile.first ? accumulate : Accumulate::yes);
+}
+
+void store_panel(const real* panel, Index width, const Block& block, real* to, Index to_stride) {
+  pack::transpose(panel, kBlockRows, width, block.rows, to, to_stride);
 }
 
 }  // namespace difftape::attention

@@ -155,7 +155,7 @@ void for_each_lanes(const Block& block, const Tile& tile, F&& f) {
   }
 }
 /// One value per query of a block, in vectors indexed by Lanes::number().
-using PerQuery = std::array<Simd, kPanel / kSimdWidth>;
+using PerQuery = std::array<Simd, kBlockRows / kSimdWidth>;
 
 Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes);
 /// Read and write the row statistics of lanes in one map.
@@ -173,19 +173,21 @@ void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& til
 /// to bfloat16 if asked.
 void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weights);
 
-/// Elements that pack_queries writes for a head of `width`.
-constexpr Index panel_size(Index width) { return width * kPanel; }
-/// Writes rows of a head transposed and times `scale`, panel (width x kPanel): the right operand of
-/// products with keys or values.
+/// Elements of a panel for a head of `width`.
+constexpr Index panel_size(Index width) { return width * kBlockRows; }
+/// Writes rows of a head transposed and times `scale`, panel (width x kBlockRows): the right
+/// operand of products with keys or values.
 void pack_queries(const Operand& rows, double scale, real* panel);
 
 /// Multiplies keys with a panel: scores (keys x queries of the tile) = rows of `keys` times panel.
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
                     const Tile& tile, real* scores);
 
-/// Computes to (queries of the block x n) = or += weights^T times the rows of a head. The weights
-/// are (keys x queries of the tile).
-void multiply_rows(const real* weights, const Block& block, const Tile& tile, const Head& head,
-                   Index n, real* to, Index to_stride, Accumulate accumulate);
+/// Computes panel (width x queries of the tile) = or += (the rows of a head)^T times weights (keys
+/// x queries of the tile). Columns are queries, so the product is fast for every width.
+void multiply_weights(const Head& head, Index width, const real* weights, const Block& block,
+                      const Tile& tile, real* panel, Accumulate accumulate);
+/// Writes the columns of a panel as the rows of a head, `to_stride` apart.
+void store_panel(const real* panel, Index width, const Block& block, real* to, Index to_stride);
 
 }  // namespace difftape::attention

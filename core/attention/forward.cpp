@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/attention/blocks.h"
-#include "core/rows.h"
 #include "core/simd_functions.h"
 
 namespace difftape {
@@ -27,7 +26,7 @@ struct Work {
   const OutputHead& output;
   bool shared_value;              ///< one product with V
   std::array<real*, 2> maps;      ///< scores, then numerators, then weights of V
-  real* panel;                    ///< of queries
+  real* panel;                    ///< of queries, then of the output
   std::array<PerQuery, 2> max{};  ///< of each map
   std::array<PerQuery, 2> sum{};  ///< of the numerators
   LaneStats stats(Index map, const Lanes& lanes) const {
@@ -87,17 +86,15 @@ void combine_maps(const ForwardCall& call, const Work& work, const Tile& tile) {
   });
 }
 
-/// out = or += the weights of a tile times its rows of V.
-void multiply_values(ForwardCall& call, const Work& work, Index map, const Tile& tile) {
-  const Dims& dims = call.dims;
+/// panel = or += the rows of V of a tile, transposed, times its weights.
+void multiply_values(const ForwardCall& call, const Work& work, Index map, const Tile& tile) {
   const Block& block = work.block;
   real* weights = work.maps[map] + tile.offset();
   for_each_lanes(block, tile, [&](const Lanes& lanes) {
     finish_weights(tile, lanes, call.in.round_maps, weights + lanes.offset(tile));
   });
-  multiply_rows(weights, block, tile, head_of(call.in.v, block.b, work.output.value[map]),
-                dims.value_dim, head_data(call.result.out, block.b, block.head, block.begin),
-                dims.heads_out * dims.value_dim, map == 0 ? Accumulate::no : Accumulate::yes);
+  multiply_weights(head_of(call.in.v, block.b, work.output.value[map]), call.dims.value_dim,
+                   weights, block, tile, work.panel, map == 0 ? Accumulate::no : Accumulate::yes);
 }
 
 /// Turns scores into the output rows.
@@ -111,16 +108,20 @@ void weigh_values(ForwardCall& call, Work& work) {
     for (Index map = 0; map < (work.shared_value ? 1 : 2); ++map)
       multiply_values(call, work, map, tile);
   });
-  for (Index i = 0; i < block.rows; ++i) {
-    const real sum = work.sum[0][i / kSimdWidth][i % kSimdWidth];
-    Row(head_data(call.result.out, block.b, block.head, block.begin + i), call.dims.value_dim) *=
-        1 / sum;
+  const Dims& dims = call.dims;
+  for (size_t i = 0; i < work.sum[0].size(); ++i) {
+    const Simd inverse = 1 / work.sum[0][i];
+    real* at = work.panel + i * kSimdWidth;
+    for (Index j = 0; j < dims.value_dim; ++j, at += kBlockRows) store(load(at) * inverse, at);
   }
+  store_panel(work.panel, dims.value_dim, block,
+              head_data(call.result.out, block.b, block.head, block.begin),
+              dims.heads_out * dims.value_dim);
 }
 
 /// Elements of the scratch of forward_block.
 Index scratch_size(const Dims& dims) {
-  return dims.maps * dims.map_size() + panel_size(dims.head_dim);
+  return dims.maps * dims.map_size() + panel_size(std::max(dims.head_dim, dims.value_dim));
 }
 void forward_block(ForwardCall& call, const Block& block, real* scratch) {
   const Index maps = call.dims.maps, size = call.dims.map_size();

@@ -135,22 +135,25 @@ BENCHMARK_CAPTURE(linear_product, forward, Product::forward)->Apply(linear_sizes
 BENCHMARK_CAPTURE(linear_product, dx, Product::dx)->Apply(linear_sizes);
 BENCHMARK_CAPTURE(linear_product, dw, Product::dw)->Apply(linear_sizes);
 
-/// Forward and backward of one attention call: 6 baseline heads of 64 over 4096 tokens. FLOPs do
-/// not include recomputation (backward is twice forward).
+/// Forward and backward of one attention call over 4096 tokens: 6 baseline heads of 64 at several
+/// lengths, and 4 smaller heads at T 256. FLOPs do not include recomputation (backward is twice
+/// forward).
 void attention_both(benchmark::State& state, const char* kind) {
   constexpr Index kTokens = 4096;
-  const Index seq = state.range(0);
-  bench::AttentionCall call = bench::attention_call(kind, 6, 64, kTokens / seq, seq);
+  const Index heads = state.range(0), head_dim = state.range(1), seq = state.range(2);
+  bench::AttentionCall call = bench::attention_call(kind, heads, head_dim, kTokens / seq, seq);
   for (auto _ : state) call.run();
   count_flops(state, call.flops());
 }
 
-void sequences(benchmark::internal::Benchmark* b) {
-  b->Arg(256)->Arg(512)->Arg(1024)->Arg(2048)->Arg(4096)->ArgName("T")->UseRealTime();
+void attention_sizes(benchmark::internal::Benchmark* b) {
+  for (const Index head_dim : {8, 16, 28, 48}) b->Args({4, head_dim, 256});
+  for (const Index seq : {256, 512, 1024, 2048, 4096}) b->Args({6, 64, seq});
+  b->ArgNames({"H", "D", "T"})->UseRealTime();
 }
-BENCHMARK_CAPTURE(attention_both, softmax, "softmax")->Apply(sequences);
-BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1")->Apply(sequences);
-BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2")->Apply(sequences);
+BENCHMARK_CAPTURE(attention_both, softmax, "softmax")->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1")->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2")->Apply(attention_sizes);
 
 /// Forward and backward of the feed-forward layer over 2048 tokens: a dense MLP, or 8 experts of
 /// which a token has 2, with equal active FLOPs. FLOPs of the router are not counted.

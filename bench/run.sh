@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-suites=(step attention kernels decode prefill generate peers small bf16 long processes start)
+suites=(step attention kernels decode prefill generate peers small sweep processes bf16 long start)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
 # rounds N: the default of a benchmark, unless BENCH_ROUNDS is set
@@ -45,6 +45,10 @@ run() {
       "$bin/bench_peers" step configs/bench/d384.yaml $(rounds 7)
       ;;
     small) "$bin/bench_peers" step configs/bench/d128.yaml --steps 10 $(rounds 10) ;;
+    sweep)
+      "$bin/difftape" doctor
+      "${DIFFTAPE_PEER_PYTHON:-python3}" bench/peers/sweep.py "$bin/difftape" $(rounds 3)
+      ;;
     bf16)
       for config in configs/bench/d384.yaml configs/bench/d768.yaml; do
         "$bin/bench_peers" step "$config" --candidates ours,ours-bf16 $(rounds 7)

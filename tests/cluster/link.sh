@@ -6,7 +6,7 @@ set -euo pipefail
 bin=$(readlink -f "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 shift
-[ $# -gt 0 ] || set -- 50 100 200 400
+[ $# -gt 0 ] || set -- 25 50 100 200 400 1600
 export OMP_NUM_THREADS=1
 config=configs/bench/d128.yaml
 spaces=(difftape_a difftape_b)
@@ -38,12 +38,13 @@ echo "one process: $one s per step; plan measures $rate GFLOP/s"
 printf '%8s %12s %12s\n' Mbit/s measured predicted
 for mbit in "$@"; do
   for space in "${spaces[@]}"; do
-    tc -n "$space" qdisc replace dev veth root tbf rate "${mbit}mbit" burst 256kb latency 100ms
+    tc -n "$space" qdisc replace dev veth root tbf rate "${mbit}mbit" burst 256kb limit 16mb
   done
   measured=$(median ip netns exec "${spaces[0]}" mpirun --allow-run-as-root -n 2 \
     --host 10.77.0.1,10.77.0.2 --map-by node --bind-to none --mca plm_rsh_agent "$scratch/agent" \
     --mca btl tcp,self --mca btl_tcp_if_include veth --mca oob_tcp_if_include veth "${step[@]}")
+  # A packet of 1514 bytes carries 1448 bytes, 0.956 of them.
   predicted=$("$bin/difftape" plan "${options[@]}" --processes 2 --rate "$rate" \
-    --bandwidth "$(awk "BEGIN {print $mbit / 8000}")" | awk '$1 == "2" {print $2}')
+    --bandwidth "$(awk "BEGIN {print 0.956 * $mbit / 8000}")" | awk '$1 == "2" {print $2}')
   printf '%8s %12.3f %12.3f\n' "$mbit" "$measured" "$predicted"
 done

@@ -53,6 +53,7 @@ TEST(Scaling, seconds_of_a_step_are_those_computed_by_hand) {
 TEST(Scaling, table_divides_the_moments_and_adds_received_gradients) {
   run::Config config = TinyProject().config;
   config.train.gradient_accumulation_steps = 2;
+  config.model.d_model = 128;
   const ModelCost cost = model_cost(config.model, 16);
   const double flops = 64 * cost.train_flops_per_token;
   const std::vector<Index> counts{1, 2};

@@ -188,7 +188,7 @@ std::string TextStream::from_shown(bool all) {
   constexpr int kMissing = 3;  // longest incomplete character, bytes
   for (int i = 0; i < kMissing && !all && tokenizer_.utf8 && text.ends_with(kReplacement); ++i)
     text.resize(text.size() - kReplacement.size());
-  const std::string fresh = text.substr(std::min(shown_, text.size()));
+  std::string fresh = text.substr(std::min(shown_, text.size()));
   const bool waits = text.size() < whole || text.size() < shown_;
   shown_ = std::max(shown_, text.size());
   if (!waits) forget_shown();

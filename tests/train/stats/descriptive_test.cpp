@@ -32,6 +32,7 @@ TEST(Variance, is_the_population_variance_and_nan_without_values) {
 
 TEST(Variation, is_the_deviation_over_the_median) {
   EXPECT_DOUBLE_EQ(variation(std::array{1.0, 3.0}), 0.5);
+  EXPECT_DOUBLE_EQ(variation(std::array{1.0, 2.0, 6.0}), std::sqrt(14.0 / 3) / 2);  // not the mean
   EXPECT_TRUE(std::isnan(variation(std::array{5.0})));
   EXPECT_TRUE(std::isnan(variation(std::array{0.0, -1.0})));
   EXPECT_TRUE(std::isnan(variation({})));

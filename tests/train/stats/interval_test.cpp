@@ -162,6 +162,17 @@ TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
   EXPECT_EQ(with_error(equal, text).p, equal.p) << "no spread is known, so signs judge";
 }
 
+TEST(ErrorParts, of_groups_of_documents_are_that_of_their_mean_without_groups_that_lack_a_score) {
+  const PairedDifference seeds =
+      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
+  const PairedDifference expected = with_error(seeds, mean_error(std::array{0.1, 0.3, 0.2, 0.4}));
+  const PairedDifference found = with_error_over_groups(seeds, {0.1, kNaN, 0.3, 0.2, 0.4});
+  EXPECT_EQ(found.error, expected.error);
+  EXPECT_EQ(found.degrees, expected.degrees);
+  EXPECT_GT(found.error, seeds.error);
+  EXPECT_EQ(with_error_over_groups(seeds, {0.1, kNaN}).error, seeds.error) << "one group only";
+}
+
 TEST(Holm, steps_down_from_the_smallest) {
   const std::vector<double> adjusted = holm(std::array{0.01, 0.04, 0.03, 0.005});
   const std::array expected{0.03, 0.06, 0.06, 0.02};

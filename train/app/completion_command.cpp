@@ -61,7 +61,7 @@ std::string function_name(std::string name) {
 }
 
 std::string bash(const CLI::App& program) {
-  const std::string name = program.get_name();
+  const std::string& name = program.get_name();
   Branches branches;
   add_branches(branches, program, name);
   return fmt::format(

@@ -56,9 +56,9 @@ void ask_to_continue(const TrainArguments& a, const run::Config& config,
 /// Returns the directory to train in. A run directory given as the configuration trains in place.
 std::filesystem::path directory_of(const TrainArguments& a, const run::Config& config) {
   if (!a.out.empty() && a.out != kOutAuto) return a.out;
-  const std::filesystem::path usual = std::filesystem::is_directory(a.config)
-                                          ? std::filesystem::path(a.config)
-                                          : default_out(config);
+  std::filesystem::path usual = std::filesystem::is_directory(a.config)
+                                    ? std::filesystem::path(a.config)
+                                    : default_out(config);
   throw_if<UsageError>(!a.fork_from.empty() && a.out.empty(),
                        "--fork-from writes to a new run directory; name it with --out");
   if (a.out.empty()) return usual;

@@ -290,7 +290,7 @@ void set_shared_directory(const std::filesystem::path& fallback) {
 }
 
 std::string here_or_shared(const std::string& name, const std::filesystem::path& folder) {
-  const std::string here = (folder / name).lexically_normal().string();
+  std::string here = (folder / name).lexically_normal().string();
   if (shared_directory().empty() || std::filesystem::path(name).is_absolute() ||
       system::is_there(here))
     return here;

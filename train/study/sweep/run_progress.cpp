@@ -80,7 +80,7 @@ IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
 }  // namespace
 
 RunProgress inspect(const SweepRun& run) {
-  const RunProgress here = inspect_directory(run);
+  RunProgress here = inspect_directory(run);
   if (run.taken == nullptr || here.complete()) return here;
   RunProgress taken{.taken = true, .selected = run.selected};
   taken.state = *from_string<RunState>(run.taken->at("state"));

@@ -142,8 +142,8 @@ system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgres
   if (dirs.empty() && taken.empty()) return system::Exit::ok;
   try {
     Collection collection = collect_runs(dirs, std::move(taken));
-    std::ranges::stable_partition(collection.runs,
-                                  [&](const RunRecord& run) { return run.arm == sweep.baseline; });
+    std::stable_partition(collection.runs.begin(), collection.runs.end(),
+                          [&](const RunRecord& run) { return run.arm == sweep.baseline; });
     for (const std::string& note : collection.notes) console << note << "\n";
     compare(sweep, collection, console);
   } catch (const Error& error) {  // runs that cannot be compared are results too

@@ -110,7 +110,7 @@ class ClaimReader {
     ArmPair pair{arm(other, "arm"), arm(other, "reference"), claim_.where};
     if (const YamlNode* where = other.find("where")) {
       for (auto& [key, values] : read_regime(*where, other.dotted("where"), errors_)) {
-        std::erase_if(pair.where, [&](const auto& entry) { return entry.first == key; });
+        std::erase_if(pair.where, [&key = key](const auto& entry) { return entry.first == key; });
         pair.where.emplace_back(key, values);
       }
     }

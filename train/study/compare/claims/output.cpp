@@ -136,7 +136,7 @@ std::string with_ranges(const std::string& text) {
 std::string difference_text(const ClaimResult& result) {
   const Quantity& metric = *result.claim->metric;
   const stats::Interval& difference = result.measured.paired.difference;
-  const std::string text = shown(difference.mean, metric);
+  std::string text = shown(difference.mean, metric);
   if (std::isnan(difference.half_width)) return text;
   return fmt::format("{} ({} to {})", text, shown(difference.low(), metric),
                      shown(difference.high(), metric));

@@ -179,7 +179,8 @@ done
 
 trap 'trap - TERM; kill 0' INT TERM  # jobs in the background ignore an interrupt
 mkdir -p "$work"
-commit=$(git describe --always --dirty --exclude='*')
+commit=$(git rev-parse --short HEAD)
+git diff --quiet HEAD -- . ':!*.md' || commit+=-dirty
 sources=$(git ls-files -co --exclude-standard -- cmake core autograd layers optim train/stats tests \
   ':!tests/mutants' | xargs cat | sha256sum | cut -c 1-16)
 [ -f "$build/build.ninja" ] || cmake --preset release >/dev/null

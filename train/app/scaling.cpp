@@ -10,6 +10,7 @@
 #include "optim/shards.h"
 #include "optim/tree_sum.h"
 #include "train/run/loop/data_parallel.h"
+#include "train/run/loop/leaves.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
 #include "train/stats/descriptive.h"
@@ -97,9 +98,10 @@ double measured_flops(const run::Config& config) {
 
 system::Table scaling_table(const run::Config& config, std::span<const Index> processes,
                             const ClusterSpeed& speed) {
-  const Index leaves = config.train.gradient_accumulation_steps;
   for (const Index count : processes) run::require_shares(config, count);
   const LanguageModel model(config.model);
+  const Index leaves = config.train.gradient_accumulation_steps *
+                       leaves_per_micro_batch(config, model.parameters().count());
   const run::StepMemory memory = run::step_memory(shortened(config));
   const auto parameters = static_cast<double>(model.parameters().count());
   const auto tokens = static_cast<double>(tokens_per_step(config));

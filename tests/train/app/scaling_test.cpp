@@ -52,7 +52,7 @@ TEST(Scaling, seconds_of_a_step_are_those_computed_by_hand) {
 
 TEST(Scaling, table_divides_the_moments_and_adds_received_gradients) {
   run::Config config = TinyProject().config;
-  config.train.gradient_accumulation_steps = 2;
+  config.train.gradient_accumulation_steps = 2;  // of two sequences, each a leaf
   config.model.d_model = 128;
   const ModelCost cost = model_cost(config.model, 16);
   const double flops = 64 * cost.train_flops_per_token;
@@ -66,7 +66,7 @@ TEST(Scaling, table_divides_the_moments_and_adds_received_gradients) {
   const LanguageModel model(config.model);
   const run::StepMemory whole = run::step_memory(config);
   const double number = sizeof(real) / 1e6, count = static_cast<double>(model.parameters().count()),
-               owned = traffic_of(model.parameters(), 2, 2).owned;
+               owned = traffic_of(model.parameters(), 4, 2).owned;
   EXPECT_NEAR(owned / count, 0.5, 0.05);
   EXPECT_NEAR(std::stod(rows[1][6]),
               all - static_cast<double>(whole.moments) / 1e6 + (2 * owned - count + owned) * number,

@@ -57,6 +57,14 @@ Index Batch::scored_targets() const {
   return scored.empty() ? batch * seq : std::ranges::count(scored, 1);
 }
 
+Batch Batch::rows(Span which) const {
+  const auto part_of = [&](const auto& all, Index width) {
+    return std::decay_t<decltype(all)>(all.begin() + which.begin * width,
+                                       all.begin() + which.end * width);
+  };
+  return {which.size(), seq, part_of(tokens, seq + 1), part_of(scored, scored.empty() ? 0 : seq)};
+}
+
 DocumentOffsets Batch::document_offsets(Index eos_token_id) const {
   if (eos_token_id < 0) return nullptr;
   std::vector<std::int32_t> starts(batch * seq);

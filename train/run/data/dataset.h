@@ -52,6 +52,8 @@ struct Batch {
   /// Returns the next token of each input, (B, T); kIgnoreIndex for targets that are not scored.
   std::vector<std::int32_t> targets() const;
   Index scored_targets() const;  ///< number of scored targets
+  /// Returns the tokens and scored targets of some rows, without answers and queries.
+  Batch rows(Span which) const;
   /// Returns the first position of each input token's document within its row, (B, T). The token
   /// `eos_token_id` is the last of a document; returns null if it is negative.
   DocumentOffsets document_offsets(Index eos_token_id) const;

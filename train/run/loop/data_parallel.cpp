@@ -13,28 +13,53 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
+#include "train/run/loop/leaves.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
 
-void require_shares(const Config& config, Index processes) {
-  const Index micros = config.train.gradient_accumulation_steps;
-  if (processes <= micros) return;
-  const Index sequences = config.data.batch_size * micros;
-  std::string remedy =
-      fmt::format("raise data.batch_size: a step has only {} sequences", sequences);
-  for (Index n = processes; n <= sequences; ++n) {
-    if (sequences % n != 0) continue;
-    remedy = fmt::format(
-        "set train.gradient_accumulation_steps to {} and data.batch_size to {}, for the same {} "
-        "sequences per step",
-        n, sequences / n, sequences);
-    break;
+namespace {
+
+/// Returns a setting with at least as many leaves as processes, with as many sequences per step as
+/// before if possible, and else with more micro-batches.
+std::string more_leaves(const Config& config, Index parameters, Index processes) {
+  const Index micros = config.train.gradient_accumulation_steps, batch = config.data.batch_size;
+  const auto is_enough = [&](Index new_micros, Index new_batch) {
+    Config other = config;
+    other.train.gradient_accumulation_steps = new_micros;
+    other.data.batch_size = new_batch;
+    return new_micros * leaves_per_micro_batch(other, parameters) >= processes;
+  };
+  const Index sequences = micros * batch;
+  for (Index n = micros + 1; n <= sequences; ++n) {
+    if (sequences % n == 0 && is_enough(n, sequences / n))
+      return fmt::format(
+          "set train.gradient_accumulation_steps to {} and data.batch_size to {}, for the same {} "
+          "sequences per step",
+          n, sequences / n, sequences);
   }
-  throw ConfigError(
-      fmt::format("train.gradient_accumulation_steps: {} processes share the micro-batches of a "
-                  "step, but it has {}; start at most {}, or {}",
-                  processes, micros, micros, remedy));
+  Index n = micros + 1;
+  while (!is_enough(n, batch)) ++n;
+  return fmt::format("set train.gradient_accumulation_steps to {}, for {} sequences per step", n,
+                     n * batch);
+}
+
+}  // namespace
+
+void require_shares(const Config& config, Index processes) {
+  if (processes == 1) return;
+  const Index parameters = LanguageModel(config.model).parameters().count();
+  const Index leaves =
+      config.train.gradient_accumulation_steps * leaves_per_micro_batch(config, parameters);
+  if (processes <= leaves) return;
+  const char* why = needs_whole_micro_batches(config.model)
+                        ? " (losses of routers need whole micro-batches)"
+                        : "";
+  throw ConfigError(fmt::format(
+      "data.batch_size: a step has {} sequences, which at most {} processes can share{}, "
+      "but {} were started; start at most {}, or {}",
+      config.train.gradient_accumulation_steps * config.data.batch_size, leaves, why, processes,
+      leaves, more_leaves(config, parameters, processes)));
 }
 
 namespace {

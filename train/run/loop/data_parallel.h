@@ -8,8 +8,8 @@
 
 namespace difftape::run {
 
-/// Throws ConfigError, with a valid setting, if there are more processes than micro-batches in a
-/// step.
+/// Throws ConfigError, with a valid setting, if there are more processes than leaves in a step
+/// (train/run/loop/leaves.h).
 void require_shares(const Config& config, Index processes);
 
 /// Compares all processes with process 0. Process 0 throws UsageError for another program or

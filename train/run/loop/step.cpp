@@ -10,6 +10,7 @@
 #include "core/distributed.h"
 #include "core/profile.h"
 #include "optim/gradient_exchange.h"
+#include "train/run/loop/leaves.h"
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
@@ -18,10 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using profile::Category;
 
-Var forward(TrainState& state, Tape& tape, const MicroBatches& batches, Index micro,
-            LossTerms& terms) {
+Var forward(TrainState& state, Tape& tape, const Batch& batch, LossTerms& terms) {
   const profile::Span span(Category::pass, "forward");
-  return state.loss(tape, batches(micro), &terms, state.step_observer());
+  return state.loss(tape, batch, &terms, state.step_observer());
 }
 
 void backward(Tape& tape, const Var& loss, double scale) {
@@ -113,28 +113,33 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events) {
   const TrainConfig& config = state.config.train;
   const Index micros = config.gradient_accumulation_steps;
-  const LeafSpan share = leaves_of(micros, distributed::count(), distributed::rank());
   const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
   ParameterSet& parameters = state.model.parameters();
+  const Index pieces = leaves_per_micro_batch(state.config, parameters.count());
+  const Index leaves = micros * pieces;
+  const LeafSpan share = leaves_of(leaves, distributed::count(), distributed::rank());
   std::optional<GradientExchange> exchange;
   if (state.qk_clip) state.qk_clip->reset();
   if (state.balancer) state.balancer->reset();
-  std::vector<StepTerms> terms_of(micros);
-  for (Index micro = share.begin; micro < share.end; ++micro) {
-    const bool last = micro + 1 == share.end;
+  std::vector<StepTerms> terms_of(leaves);
+  Batch micro_batch;
+  for (Index i = share.begin; i < share.end; ++i) {
+    const bool last = i + 1 == share.end;
+    if (i == share.begin || i % pieces == 0) micro_batch = batches(i / pieces);
+    const Leaf leaf = leaf_of(micro_batch, pieces, i % pieces);
     for (Parameter& parameter : parameters) parameter.zero_grad();
     CompleteGradients gradients(parameters, [&](Parameter& parameter) {
-      state.gradient_sums[parameter.position].add({micro, 1}, parameter.grad);
+      state.gradient_sums[parameter.position].add({i, 1}, parameter.grad);
       if (last) exchange->send(parameter.position);
     });
     Tape tape(Tape::Mode::training, state.precision);
     tape.set_events(last && distributed::count() > 1 ? gradients.events(events) : events);
     LossTerms terms;
-    const Var loss = forward(state, tape, batches, micro, terms);
-    terms_of[micro] = {static_cast<double>(terms.cross_entropy), terms.squared_log_z,
-                       terms.router_loss};
-    if (last) exchange.emplace(parameters, state.optimizer.shards(), state.gradient_sums, micros);
-    backward(tape, loss, scale);
+    const Var loss = forward(state, tape, leaf.batch, terms);
+    terms_of[i] = {leaf.weight * static_cast<double>(terms.cross_entropy),
+                   leaf.weight * terms.squared_log_z, leaf.weight * terms.router_loss};
+    if (last) exchange.emplace(parameters, state.optimizer.shards(), state.gradient_sums, leaves);
+    backward(tape, loss, scale * leaf.weight);
     if (state.balancer) state.balancer->end_pass();
     gradients.hand_on_the_rest();
   }
@@ -275,7 +280,7 @@ Tape::Events events_for(std::string& found) {
   return {.on_value = see("forward"), .on_gradient = see("backward")};
 }
 
-/// Returns the finding of the first process that has one, because its micro-batches come first.
+/// Returns the finding of the first process that has one, because its leaves come first.
 std::string first_of_all(std::string found) {
   const std::array<char, 1> here{!found.empty()};
   const std::vector<char> all = distributed::all_of(std::span<const char>(here));

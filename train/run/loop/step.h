@@ -51,9 +51,9 @@ struct StepTerms {
 };
 /// Computes the loss terms of train.gradient_accumulation_steps micro-batches and leaves their mean
 /// gradients, including the z-loss, in the parameters that this process owns (optim/shards.h). Each
-/// process computes a contiguous part of the micro-batches. Gradients are summed along a tree over
-/// all micro-batches (optim/tree_sum.h), so the number of processes does not change them. `events`
-/// receive the events of all tapes of this process.
+/// process computes a contiguous part of the leaves of the step (train/run/loop/leaves.h).
+/// Gradients are summed along a tree over all leaves (optim/tree_sum.h), so the number of processes
+/// does not change them. `events` receive the events of all tapes of this process.
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events = {});
 
@@ -74,9 +74,9 @@ std::string text_of_domains(const Step& step);
 Index tokens_per_step(const Config& config);
 
 /// Computes loss and gradients of a step again and returns the first op with a non-finite value,
-/// such as "attention in model.layers.2.self_attn, forward". If all values of a micro-batch are
-/// finite, returns the first op whose pullback gave a non-finite gradient, such as "linear in
-/// lm_head, backward". Empty if only a mean or a norm overflowed.
+/// such as "attention in model.layers.2.self_attn, forward". If all values of a leaf are finite,
+/// returns the first op whose pullback gave a non-finite gradient, such as "linear in lm_head,
+/// backward". Empty if only a mean or a norm overflowed.
 std::string first_non_finite_op(TrainState& state, const MicroBatches& batches);
 
 /// Returns the first op with a non-finite value in a validation, which has no backward pass.

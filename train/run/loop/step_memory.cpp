@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "train/run/loop/leaves.h"
 #include "train/run/loop/step.h"
 #include "train/system/memory.h"
 
@@ -82,11 +83,11 @@ StepMemory step_memory(const Config& config) {
 
 namespace {
 
-/// Returns a lower bound for the memory of a step, the inputs of all blocks. It needs no dry run,
-/// whose batch may be too large itself.
+/// Returns a lower bound for the memory of a step, the inputs of all blocks for a leaf. It needs no
+/// dry run, whose batch may be too large itself.
 double least_bytes(const Config& config) {
-  const double tokens =
-      static_cast<double>(config.data.batch_size) * static_cast<double>(config.data.seq_len);
+  const double tokens = static_cast<double>(config.data.batch_size) *
+                        static_cast<double>(config.data.seq_len) / kLeavesPerStep;
   return tokens * static_cast<double>(config.model.d_model * config.model.num_layers) *
          sizeof(real);
 }

@@ -12,7 +12,7 @@ namespace difftape::run {
 /// for its number of threads.
 struct StepMemory {
   Index weights = 0;    ///< includes the rotary table and the pool's rounding of all sizes
-  Index gradients = 0;  ///< includes partial sums over micro-batches
+  Index gradients = 0;  ///< includes partial sums over leaves
   Index moments = 0;    ///< optimizer state
   Index activations = 0;
   Index activation_gradients = 0;  ///< includes the gradients of the loss and the head

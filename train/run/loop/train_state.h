@@ -106,7 +106,7 @@ struct TrainState {
   std::optional<LoadBalancer> balancer;  ///< with model.moe.router_bias_update_rate
   Optimizer optimizer;
   std::unique_ptr<Dataset> data;
-  std::vector<TreeSum> gradient_sums;  ///< by parameter, over this process's micro-batches
+  std::vector<TreeSum> gradient_sums;  ///< by parameter, over the leaves of this process
   Schedule schedule;
   stats::SpikeDetector loss_spikes, grad_spikes;
   SpikeGuard guard;

@@ -1,5 +1,6 @@
 // Checks the files in configs/.
 #include "tests/train/run/config/config_files.h"
+#include "train/run/loop/data_parallel.h"
 
 namespace difftape::run {
 namespace {
@@ -38,6 +39,16 @@ TEST(ShippedConfigs, every_file_loads_and_trains_for_20_steps) {
     EXPECT_NO_THROW(each_config(path, {"train.steps=20"}, [](const Config& config) {
       EXPECT_EQ(config.train.steps, 20);
       EXPECT_LE(config.optim.warmup_steps, 5);
+    })) << path;
+  }
+}
+
+TEST(ShippedConfigs, can_be_trained_by_8_processes_or_as_many_as_a_step_has_sequences) {
+  for (const auto& path : shipped_files()) {
+    if (path.parent_path().filename() == "bench") continue;  // includes large models
+    EXPECT_NO_THROW(each_config(path, {}, [](const Config& config) {
+      const Index sequences = config.data.batch_size * config.train.gradient_accumulation_steps;
+      require_shares(config, std::min<Index>(8, sequences));
     })) << path;
   }
 }

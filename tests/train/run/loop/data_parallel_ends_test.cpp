@@ -76,15 +76,11 @@ TEST_F(TogetherEnds, after_the_same_step_for_a_signal_to_any_process) {
   expect_it_goes_on();
 }
 
-TEST_F(TogetherEnds, if_there_are_more_processes_than_micro_batches) {
+TEST_F(TogetherEnds, if_there_are_more_processes_than_leaves) {
   expect_one_error(together(3, {"train", "tiny.yaml"}), 78,
-                   "train.gradient_accumulation_steps: 3 processes share the micro-batches of a "
-                   "step, but it has "
-                   "2; start at most 2, or raise data.batch_size: a step has only 2 sequences");
-  expect_one_error(together(4, {"train", "tiny.yaml", "--set", "data.batch_size=6"}), 78,
-                   "start at most 2, or set train.gradient_accumulation_steps to 4 and "
-                   "data.batch_size to 3, for "
-                   "the same 12 sequences per step");
+                   "data.batch_size: a step has 2 sequences, which at most 2 processes can share, "
+                   "but 3 were started; start at most 2, or set train.gradient_accumulation_steps "
+                   "to 3, for 3 sequences per step");
   EXPECT_FALSE(fs::exists(project / "run"));
 }
 

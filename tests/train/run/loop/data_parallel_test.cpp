@@ -2,6 +2,7 @@
 #include "train/run/loop/data_parallel.h"
 
 #include "tests/train/run/loop/mpirun.h"
+#include "tests/train/run/loop/uneven_batch.h"
 #include "train/run/loop/step.h"
 
 namespace difftape::run {
@@ -68,7 +69,7 @@ TEST_F(Together, has_the_bits_of_one_process_with_all_step_level_features) {
   config.train.on_spike = OnSpike::zclip;
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   config.train.keep_best = true;
-  config.train.gradient_accumulation_steps = 7;  // 3, 2 and 2 micro-batches
+  config.train.gradient_accumulation_steps = 7;  // leaves; 3, 2 and 2 per process
   expect_the_bits_of_one(3);
   EXPECT_GT(metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
 }
@@ -93,6 +94,33 @@ TEST_F(Together, has_the_bits_of_one_process_with_shared_keys_and_values) {
   expect_the_bits_of_one(2);
 }
 
+/// Runs with one micro-batch per step, cut into leaves.
+class WholeBatchTogether : public Mpirun, public testing::WithParamInterface<int> {
+ protected:
+  WholeBatchTogether() {
+    project.config.data.batch_size = 8;
+    project.config.train.gradient_accumulation_steps = 1;
+  }
+};
+
+TEST_P(WholeBatchTogether, has_the_bits_of_one_process) { expect_the_bits_of_one(GetParam()); }
+
+TEST_P(WholeBatchTogether, has_the_bits_of_one_process_with_unequal_scored_targets) {
+  Config& config = project.config;
+  config.data.type = DataKind::needles;
+  config.data.path = {};
+  config.data.seq_len = config.model.max_seq_len = 64;
+  config.data.batch_size = 11;  // leaves of two sequences and of one
+  config.data.needles.facts = {2, 4};
+  config.data.needles.queries = {1, 3};
+  config.model.vocab_size = 256;
+  config.train.steps = config.optim.warmup_steps = 3;
+  expect_the_bits_of_one(GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, WholeBatchTogether, testing::Values(2, 3, 4, 8),
+                         testing::PrintToStringParamName());
+
 TEST_F(Together, has_the_bits_of_one_process_for_task_accuracy) {
   project.config.model.vocab_size = 256;
   project.config.data = {.type = DataKind::mqar,
@@ -111,6 +139,8 @@ TEST_F(Together, has_the_bits_of_one_process_in_a_divergence) {
 }
 
 TEST_F(Together, resumes_in_any_number_of_processes) {
+  project.config.data.batch_size = 8;
+  project.config.train.gradient_accumulation_steps = 1;
   project.save();
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "whole"}).exit, 0);
   const std::string out = (project / "parts").string();
@@ -118,12 +148,12 @@ TEST_F(Together, resumes_in_any_number_of_processes) {
     const fs::path checkpoints = project / "parts/checkpoints";
     put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
   };
-  ASSERT_EQ(together(2, {"train", "tiny.yaml", "--out", out}).exit, 0);
+  ASSERT_EQ(together(3, {"train", "tiny.yaml", "--out", out}).exit, 0);
   stop_after("2");
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", out, "--resume"}).exit, 0);
   expect_the_same_bits("whole", "parts");
   stop_after("4");
-  ASSERT_EQ(together(4, {"train", out, "--resume=auto"}).exit, 0);
+  ASSERT_EQ(together(8, {"train", out, "--resume=auto"}).exit, 0);
   expect_the_same_bits("whole", "parts");
 }
 
@@ -158,6 +188,22 @@ TEST_F(InsideTogether, a_step_sends_the_expected_bytes_evenly) {
   EXPECT_LT(state.optimizer.state_size(), state.model.parameters().count());
 }
 
+TEST_F(InsideTogether, a_process_without_any_scored_target_takes_part_in_a_step) {
+  Config& config = project.config;
+  config.model.attention.qk_clip_threshold = 0.05;
+  config.data.batch_size = 4;
+  config.train.gradient_accumulation_steps = 1;
+  const Batch batch = test::uneven_batch(4);  // process 0 has the row without any
+  TrainState state(config, std::make_unique<FixedBatches>(std::vector{batch}, 256));
+  Tape tape;
+  const Var whole = state.loss(tape, batch, nullptr, state.step_observer());
+  const auto loss = static_cast<double>(whole.value().item());
+  const double largest = state.qk_clip->seen().largest;
+  const Step step = train_step(state);
+  EXPECT_NEAR(step.loss, loss, 1e-6 * loss);
+  EXPECT_NEAR(step.qk_clip->largest, largest, 1e-5 * std::abs(largest));
+}
+
 TEST_F(InsideTogether, every_process_follows_the_requests_of_any) {
   const Index rank = distributed::rank();
   const StepRequests any = requests_of_any(
@@ -173,7 +219,7 @@ TEST_F(Together, sends_no_more_than_necessary) {
   const auto outcome = test::run(
       {"-n", "4", fs::read_symlink("/proc/self/exe"), "--gtest_filter=InsideTogether.*"}, inside);
   EXPECT_EQ(outcome.exit, 0) << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr("2 tests."));
+  EXPECT_THAT(outcome.out, HasSubstr("3 tests."));
 }
 
 }  // namespace

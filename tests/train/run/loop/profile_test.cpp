@@ -70,7 +70,7 @@ TEST(TrainProfile, writes_a_trace_whose_events_nest) {
     if (event.at("cat") == "phase") ++phases[event.at("name")];
   }
   EXPECT_EQ(categories["step"], 10);
-  EXPECT_EQ(categories["pass"], 20);
+  EXPECT_EQ(categories["pass"], 40) << "a step has two leaves";
   EXPECT_GT(categories["forward"], categories["backward"]) << "validation has no backward";
   EXPECT_GT(categories["backward"], 200);
   EXPECT_EQ(phases["optimizer"], 10);
@@ -92,8 +92,8 @@ TEST(TrainProfile, names_the_layer_of_an_op_in_both_directions) {
       ++found[event.at("cat")];
     }
   }
-  EXPECT_EQ(found["backward"], 10);
-  EXPECT_EQ(found["forward"], 10 + 3 * project.config.train.eval_batches + 1)
+  EXPECT_EQ(found["backward"], 20) << "a step has two leaves";
+  EXPECT_EQ(found["forward"], 20 + 3 * project.config.train.eval_batches + 1)
       << "training, validation, and diagnostics at the last step";
 }
 
@@ -123,7 +123,7 @@ TEST(TrainProfile, prints_and_writes_a_table_whose_rows_sum_to_the_step) {
   const std::vector<double> linear = numbers_of(text, "linear");
   ASSERT_EQ(linear.size(), 6u) << text;
   EXPECT_EQ(linear[0], linear[2]) << "as many values as pullbacks";
-  EXPECT_EQ(linear[0], 12) << "two layers of six";
+  EXPECT_EQ(linear[0], 24) << "two layers of six, for two leaves";
 }
 
 TEST(TrainProfile, changes_no_bit_of_the_training) {

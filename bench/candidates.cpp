@@ -7,6 +7,7 @@
 
 #include "bench/measure.h"
 #include "core/error.h"
+#include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "layers/cost.h"
 #include "train/app/plan.h"
@@ -156,6 +157,12 @@ void add_torch(Entries& entries, const Selection& selection, const Command& comm
   std::vector<std::string> wanted;
   for (const TorchCandidate& torch : torch_candidates()) {
     if (!runs(selection, torch.option)) continue;
+    // PyTorch emulates bfloat16 where the processor has no units for it: minutes per step.
+    const bool rounds = std::ranges::count(torch.flags, "bf16") > 0;
+    if (const std::string why = unsupported_reason(Precision::bf16); rounds && !why.empty()) {
+      entries.left_out.push_back(fmt::format("{}: {}", torch.name, why));
+      continue;
+    }
     wanted.emplace_back(torch.option);
     if (selection.python.empty() || !unsupported.empty()) continue;
     entries.candidates.push_back({torch.name, torch.framework, command + torch.flags, flops});

@@ -1,6 +1,7 @@
 // The configurations that torch_gpt.py can train.
 #include "bench/candidates.h"
 
+#include "core/gemm_backend.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"
 
@@ -45,6 +46,19 @@ TEST(TorchCandidate, is_left_out_with_the_first_unsupported_key) {
     reason.replace(with.find('='), 1, ": ");
     EXPECT_THAT(left_out({with}), ElementsAre("PyTorch: its script has no " + reason));
   }
+}
+
+TEST(TorchCandidate, in_bfloat16_needs_a_processor_with_its_units) {
+  Selection selection;
+  selection.names = {"torch-bf16"};
+  selection.python = "python3";
+  const auto entries =
+      training_entries({DIFFTAPE_TEST_SOURCE_DIR "/configs/bench/d384.yaml", {}, ""}, selection);
+  const std::string why = unsupported_reason(Precision::bf16);
+  EXPECT_EQ(entries.candidates.empty(), !why.empty());
+  EXPECT_THAT(entries.left_out, why.empty()
+                                    ? std::vector<std::string>{}
+                                    : std::vector<std::string>{"PyTorch bf16 eager: " + why});
 }
 
 TEST(SeveralProcesses, are_started_by_mpirun_and_share_the_threads) {

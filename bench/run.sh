@@ -60,12 +60,10 @@ run() {
         --seq 512,1024,2048,4096,8192 --tokens 8192 --steps 1 --warmup 1 $(rounds 7)
       ;;
     processes)
-      local halves=(--set train.gradient_accumulation_steps=2 --set data.batch_size=4)
-      "$bin/bench_peers" step configs/bench/d384.yaml "${halves[@]}" --candidates ours \
-        --processes 2 $(rounds 10)
+      "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours --processes 2 $(rounds 10)
       echo
-      OMP_NUM_THREADS=1 "$bin/difftape" plan configs/bench/d384.yaml "${halves[@]}" \
-        --processes 1,2 --bandwidth 5 --latency 1
+      OMP_NUM_THREADS=1 "$bin/difftape" plan configs/bench/d384.yaml --processes 1,2 --bandwidth 5 \
+        --latency 1
       ;;
     start)
       "$bin/bench_peers" start configs/base/text_0.9m.yaml --candidates ours,torch,torch-compile $(rounds 5)

@@ -30,10 +30,9 @@ median() {
     sed 's/.*"seconds":\[\([^]]*\)\].*/\1/' | tr , '\n' | sort -g | sed -n 6p
 }
 
-options=("$config" --set train.gradient_accumulation_steps=2 --set data.batch_size=8)
-step=("$bin/bench_serve" step "${options[@]}")
+step=("$bin/bench_serve" step "$config")
 one=$(median "${step[@]}")
-rate=$("$bin/difftape" plan "${options[@]}" --processes 1 | sed -n 's/.*computes \([0-9.]*\) GFLOP.*/\1/p')
+rate=$("$bin/difftape" plan "$config" --processes 1 | sed -n 's/.*computes \([0-9.]*\) GFLOP.*/\1/p')
 echo "one process: $one s per step; plan measures $rate GFLOP/s"
 printf '%8s %12s %12s\n' Mbit/s measured predicted
 for mbit in "$@"; do
@@ -44,7 +43,7 @@ for mbit in "$@"; do
     --host 10.77.0.1,10.77.0.2 --map-by node --bind-to none --mca plm_rsh_agent "$scratch/agent" \
     --mca btl tcp,self --mca btl_tcp_if_include veth --mca oob_tcp_if_include veth "${step[@]}")
   # A packet of 1514 bytes carries 1448 bytes, 0.956 of them.
-  predicted=$("$bin/difftape" plan "${options[@]}" --processes 2 --rate "$rate" \
+  predicted=$("$bin/difftape" plan "$config" --processes 2 --rate "$rate" \
     --bandwidth "$(awk "BEGIN {print 0.956 * $mbit / 8000}")" | awk '$1 == "2" {print $2}')
   printf '%8s %12.3f %12.3f\n' "$mbit" "$measured" "$predicted"
 done

@@ -63,12 +63,10 @@ Prediction predict(const Traffic& traffic, Index leaves, Index processes, double
 
 namespace {
 
-constexpr Index kFew = 8;
-
 /// Returns the configuration with fewer micro-batches, and leaves of the same size.
 run::Config shortened(run::Config config) {
   Index& micros = config.train.gradient_accumulation_steps;
-  micros = std::min(micros, kFew);
+  micros = std::min(micros, run::kLeavesPerStep);
   return config;
 }
 

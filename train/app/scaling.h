@@ -25,8 +25,8 @@ struct Traffic {
   double owned = 0;           ///< elements whose optimizer state a process keeps
   double received = 0;        ///< gradients that wait at their owner until it adds them
 };
-/// Returns the traffic of optim/gradient_exchange and optim/shards. `leaves` is the number of
-/// gradients of a step that processes sum along a tree (optim/tree_sum).
+/// Returns the traffic of optim/gradient_exchange and optim/shards for a step with so many leaves
+/// (train/run/loop/leaves.h).
 Traffic traffic_of(const ParameterSet& parameters, Index leaves, Index processes);
 
 struct Prediction {

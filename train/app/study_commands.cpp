@@ -71,7 +71,7 @@ void plan_command(CLI::App& program, Context&) {
   CLI::App& command =
       add_command(program, "plan", "Estimate parameters, FLOPs, memory and KV cache per kind",
                   {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2",
-                   "plan my.yaml --processes 1 --rate 100"});
+                   "plan my.yaml --processes 1,2"});
   add_config(command, a->config);
   add_set(command, a->overrides);
   add_arm(command, a->arm);

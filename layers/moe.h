@@ -14,9 +14,9 @@ inline constexpr std::string_view kExperts = "experts";
 /// all shared experts. The router computes in full precision.
 class Moe {
  public:
-  /// Declares `<module>.gate.weight` (E, C), the router; `<module>.experts.<e>` and
-  /// `<module>.shared_experts` with the weights of an MLP; and, if router_bias_update_rate is not
-  /// 0, `<module>.gate.e_score_correction_bias` (E), zeros.
+  /// Declares, below the name of the module: gate.weight (E, C), the router; experts.0 to
+  /// experts.(E-1) and shared_experts with the weights of an MLP; and, if router_bias_update_rate
+  /// is not 0, gate.e_score_correction_bias (E), zeros.
   Moe(const Module& module, const ModelConfig& config);
   /// Returns residual + moe(x), both (B, T, C), and shows the routing to the observer. If the
   /// router has a loss and `router_loss` is not null, stores it there.

@@ -32,11 +32,6 @@ Interval mean_interval(std::span<const double> values) {
   return interval;
 }
 
-Ratio geometric_mean(std::span<const double> logs) {
-  const Interval interval = mean_interval(logs);
-  return {std::exp(interval.mean), std::exp(interval.low()), std::exp(interval.high())};
-}
-
 namespace {
 
 /// Differences are equal if they differ by less than this fraction of the values, as 0.4 - 0.1 and

@@ -30,13 +30,6 @@ double student_t_two_sided(double t, double degrees);
 /// for one value, both are NaN for none; infinities and NaNs propagate.
 Interval mean_interval(std::span<const double> values);
 
-/// Geometric mean of a positive quantity, with the 95 % t-interval of its logarithm. The ratio of
-/// geometric means is the geometric mean of ratios, and no interval reaches below 0.
-struct Ratio {
-  double value, low, high;
-};
-Ratio geometric_mean(std::span<const double> logs);
-
 /// A mean of paired differences a[i] - b[i], or another estimate that is linear in them.
 struct PairedDifference {
   Interval difference;  ///< estimate with its 95 % t-interval

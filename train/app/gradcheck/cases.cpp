@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "autograd/gradcheck/op_cases.h"
 #include "core/random.h"

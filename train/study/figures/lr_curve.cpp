@@ -363,11 +363,13 @@ std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
   }
   const double row = head + height + kPanelFoot;
   for (std::size_t i = 0; i < panels.size(); ++i) {
+    const std::size_t rows_above = i / columns;
     const Point corner{cell * static_cast<double>(i % columns),
-                       top + row * static_cast<double>(i / columns)};
+                       top + row * static_cast<double>(rows_above)};
     draw_panel(drawing, panels[i], corner, cell, head, height);
   }
-  drawing.height = top + row * static_cast<double>((panels.size() + columns - 1) / columns);
+  const std::size_t rows = (panels.size() + columns - 1) / columns;
+  drawing.height = top + row * static_cast<double>(rows);
   if (const std::vector<GapLine> gaps = gap_lines(panels); !gaps.empty()) {
     const auto base = std::ranges::find_if(curves, &LrCurve::is_baseline);
     draw_gaps(drawing, gaps, {0, drawing.height + 10}, width,

@@ -17,6 +17,18 @@ TEST(Overfit, every_kind_learns_a_batch_within_300_steps) {
   }
 }
 
+TEST(Overfit, learns_a_text_with_runs_of_equal_tokens) {
+  TinyProject project;
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += fmt::format("{:>30}\n", i);
+  put(project / "text.txt", text);
+  for (const int seed : {1, 2, 3, 4}) {
+    project.config.run.seed = seed;
+    project.save();
+    test::output(project.difftape({"train", "tiny.yaml", "--overfit"}));
+  }
+}
+
 TEST(Overfit, of_generated_data_learns_the_answers) {
   TinyProject project("diff_v2");
   project.config.model.d_model = 64;

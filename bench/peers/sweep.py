@@ -24,15 +24,14 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def finish(process: subprocess.Popen) -> None:
-    output, errors = process.communicate()
-    if process.returncode != 0:
-        sys.exit(f"{process.args[0]}: exit code {process.returncode}: {(errors or output)[-500:]}")
+    if process.wait() != 0:
+        sys.exit(f"exit code {process.returncode}: {' '.join(process.args)}")
 
 
 def start(command: list, threads: int) -> subprocess.Popen:
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     return subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            stdout=subprocess.DEVNULL)
 
 
 def difftape(program: str, jobs: int) -> None:
@@ -57,7 +56,6 @@ def torch(flags: list, jobs: int) -> None:
             process = start(command, threads)
             process.stdin.write(f"step {STEPS}\n")
             process.stdin.close()
-            process.stdin = None
             active.append(process)
         for process in [p for p in active if p.poll() is not None]:
             finish(process)

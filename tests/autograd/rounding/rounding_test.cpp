@@ -46,6 +46,8 @@ double largest_error(const Tensor& x, const std::vector<Bounded>& expected) {
   EXPECT_EQ(x.size(), std::ssize(expected));
   for (size_t i = 0; i < expected.size(); ++i) {
     const double error = std::abs(static_cast<double>(x.values()[i]) - expected[i].value);
+    const bool bounds = expected[i].error >= 0 && std::isfinite(expected[i].error);
+    EXPECT_TRUE(bounds || !std::isfinite(expected[i].value)) << i << ": " << expected[i].error;
     if (error == 0) continue;
     largest = std::max(largest, error / (kSlack * expected[i].error));
     if (std::isnan(error)) return error;

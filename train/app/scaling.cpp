@@ -94,6 +94,16 @@ double measured_flops(const run::Config& config) {
          static_cast<double>(tokens_per_step(one)) / stats::quantile(seconds, 0.5);
 }
 
+Index most_gradients(Index leaves, Index processes) {
+  Index most = 0;
+  for (Index process = 0; process < processes; ++process) {
+    const LeafSpan mine = leaves_of(leaves, processes, process);
+    for (Index leaf = mine.begin; leaf < mine.end; ++leaf)
+      most = std::max(most, std::ssize(aligned_ranges({mine.begin, leaf})) + 1);
+  }
+  return most;
+}
+
 system::Table scaling_table(const run::Config& config, std::span<const Index> processes,
                             const ClusterSpeed& speed) {
   for (const Index count : processes) run::require_shares(config, count);
@@ -117,8 +127,7 @@ system::Table scaling_table(const run::Config& config, std::span<const Index> pr
   for (const Index count : processes) {
     const Traffic traffic = traffic_of(model.parameters(), leaves, count);
     const Prediction step = predict(traffic, leaves, count, leaf_flops, speed);
-    // A tree of n leaves holds the sums of log2(n) ranges beside the gradient of a leaf.
-    const auto sums = std::bit_width(static_cast<std::uint64_t>(leaves_of(leaves, count, 0).end));
+    const auto sums = static_cast<double>(most_gradients(leaves, count));
     const double moments = static_cast<double>(memory.moments) * traffic.owned / parameters;
     const double bytes = static_cast<double>(memory.total() - memory.gradients - memory.moments) +
                          moments + (parameters * sums + traffic.received) * sizeof(real);

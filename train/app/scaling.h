@@ -29,6 +29,10 @@ struct Traffic {
 /// (train/run/loop/leaves.h).
 Traffic traffic_of(const ParameterSet& parameters, Index leaves, Index processes);
 
+/// Returns the most sets of gradients that a process holds at once: the sums of the aligned ranges
+/// of its leaves so far, and the gradients of the next leaf.
+Index most_gradients(Index leaves, Index processes);
+
 struct Prediction {
   double compute = 0;   ///< seconds of the process with most leaves
   double exchange = 0;  ///< seconds that the backward pass of its last leaf does not hide

@@ -18,6 +18,13 @@ ParameterSet three() {
   return parameters;
 }
 
+TEST(Scaling, counts_the_gradients_of_ranges_that_are_not_aligned) {
+  EXPECT_EQ(most_gradients(1, 1), 1);
+  EXPECT_EQ(most_gradients(8, 1), 4);
+  EXPECT_EQ(most_gradients(8, 8), 1);
+  EXPECT_EQ(most_gradients(16, 3), 4) << "leaves 11, 12 and 13, 14 and the next";
+}
+
 TEST(Scaling, traffic_of_two_processes_is_the_lower_bound_if_they_own_halves) {
   EXPECT_THAT(traffic_of(three(), 4, 2), FieldsAre(12, 12, 12, 24, 12, 12));
   EXPECT_THAT(traffic_of(three(), 4, 1), FieldsAre(0, 0, 0, 0, 24, 0));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains the study part by part, each at most about half an hour on two cores, and keeps the results
 # of a part in results/size_ladder/PART. Run an interrupted part again to resume it. The files of
-# b_d112, c and d follow when lr_star.csv has the learning rates of their sizes.
+# b_d112 and c follow when lr_star.csv has the learning rates of their sizes.
 # usage: configs/studies/size_ladder/run.sh PART...   (DIFFTAPE names the program)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -259,6 +259,11 @@ OwnRate rate_of(const std::vector<std::string>& fields, const std::string& line)
   return rate;
 }
 
+auto found_rate(const std::vector<OwnRate>& rates, std::string_view arm, std::string_view d_model) {
+  return std::ranges::find_if(
+      rates, [&](const OwnRate& rate) { return rate.arm == arm && rate.d_model == d_model; });
+}
+
 }  // namespace
 
 std::string lr_optima_csv(std::span<const LrCurve> curves) {
@@ -281,9 +286,12 @@ std::string lr_optima_csv(std::span<const LrCurve> curves) {
   return csv;
 }
 
+bool OwnRates::has(std::string_view arm, std::string_view d_model) const {
+  return found_rate(rates, arm, d_model) != rates.end();
+}
+
 const OwnRate& OwnRates::of(std::string_view arm, std::string_view d_model) const {
-  const auto found = std::ranges::find_if(
-      rates, [&](const OwnRate& rate) { return rate.arm == arm && rate.d_model == d_model; });
+  const auto found = found_rate(rates, arm, d_model);
   if (found != rates.end() && found->reason.empty()) return *found;
   if (found != rates.end())
     throw DataError(

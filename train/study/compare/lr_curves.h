@@ -94,6 +94,8 @@ struct OwnRates {
   std::filesystem::path file;
   std::vector<OwnRate> rates;
 
+  /// Returns true if the file has a line for run.arm at model.d_model.
+  bool has(std::string_view arm, std::string_view d_model) const;
   /// Returns the rate of an arm. Throws DataError if the file has none for run.arm at
   /// model.d_model, or a reason instead.
   const OwnRate& of(std::string_view arm, std::string_view d_model) const;

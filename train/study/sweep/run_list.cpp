@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -87,7 +88,7 @@ class RunMaker {
     for (const SweptValue& value : lrs) {
       if (!source_.axes.own) {
         add(value);
-      } else if (const auto rate = own_rate(arm.name + others, values, value)) {
+      } else if (const auto rate = own_rate({arm.name + others, arm.name}, values, value)) {
         add(*rate);
       }
     }
@@ -104,16 +105,17 @@ class RunMaker {
     return run;
   }
 
-  /// Returns the learning rate for a multiple of the arm's own, at the model size in `values`. It
-  /// has six digits, because claims find runs by this product. Returns nothing after reporting to
-  /// `errors`.
-  std::optional<SweptValue> own_rate(const std::string& arm, const run::Assignments& values,
-                                     SweptValue factor) {
+  /// Returns the learning rate for a multiple of an arm's own, at the model size in `values`: of
+  /// the first of its names, run.arm and the one in sweep.arms, that has one. It has six digits,
+  /// because claims find runs by this product. Returns nothing after reporting to `errors`.
+  std::optional<SweptValue> own_rate(const std::array<std::string, 2>& names,
+                                     const run::Assignments& values, SweptValue factor) {
     const run::Field& d_model = *run::find_field("model.d_model");
     const run::Assignment* given = values.find(d_model.key);
     const std::string size = given ? given->value.text : run::yaml_text(d_model.spec.initial);
     try {
-      const double lr = source_.axes.own->of(arm, size).lr;
+      const study::OwnRates& own = *source_.axes.own;
+      const double lr = own.of(names[own.has(names[0], size) ? 0 : 1], size).lr;
       factor.text = fmt::format("{:.6g}", lr * std::stod(factor.text));
       factor.node.text = factor.text;
       return factor;

@@ -44,7 +44,7 @@ TEST_F(SweepAxes, each_arm_may_have_its_own_rate_by_size_times_factors) {
   write("best/lr.csv",
         "arm,model.d_model,parameters,lr_star,low,high,loss,seeds,reason\n"
         "a,32,1,0.0123,,,1.5,1 2,\nb,32,1,0.004,0.003,0.005,1.5,1,\nb,64,1,0.00833,,,1.5,1,\n"
-        "c,32,1,,,,,1,the lowest rung is the last\n");
+        "c,32,1,,,,,1,the lowest rung is the last\na-num_layers2,32,1,0.02,,,1.5,1 2,\n");
   const auto own = [&](const std::string& more, const std::string& arms) {
     return sweep("model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n  lr: {own: best/lr.csv" +
                  more + "}\n  arms: " + arms + "\n");
@@ -57,6 +57,12 @@ TEST_F(SweepAxes, each_arm_may_have_its_own_rate_by_size_times_factors) {
   EXPECT_EQ(names(one), (std::vector<std::string>{"a", "b"})) << "one factor is not in the names";
   EXPECT_EQ(one.runs[0].config().optim.lr, 0.0123);
   EXPECT_EQ(one.swept, std::vector<std::string>{"optim.lr"});
+  const study::SweepConfig grid = own("", "{a: }\n  grid: {model.num_layers: [1, 2]}");
+  std::vector<std::string> rates;
+  for (const study::SweepRun& run : grid.runs)
+    rates.push_back(fmt::format("{} {}", run.config().run.arm, run.config().optim.lr));
+  EXPECT_EQ(rates, (std::vector<std::string>{"a-num_layers1 0.0123", "a-num_layers2 0.02"}))
+      << "the rate of run.arm, else of the arm";
   EXPECT_EQ(sweep_error("model: {d_model: 32, num_heads: 2, d_ff: 64}\nsweep:\n"
                         "  seeds: [1, 2]\n  lr: {own: best/lr.csv}\n  arms: {b: , c: , d: }\n"),
             "s.yaml:4:13: error: sweep.lr: best/lr.csv: arm c at model.d_model 32 has no learning "

@@ -10,6 +10,7 @@
 // as nanoGPT tokens these numbers exceed 55,000, beyond the vocabulary of GPT-2.
 #include "train/run/data/sources.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -193,19 +194,20 @@ TokenizerFile common_tokenizer(const std::vector<TokenFile>& files) {
   return first.tokenizer;
 }
 
-void require_known(const TokenFile& file, Index first, std::span<const std::int32_t> tokens,
-                   Index vocab_size) {
+/// Returns the largest token. Throws DataError if one is not in the vocabulary.
+std::int32_t largest_known(const TokenFile& file, Index first, std::span<const std::int32_t> tokens,
+                           Index vocab_size) {
+  const Eigen::Map<const Eigen::ArrayXi> all(tokens.data(), std::ssize(tokens));
+  const std::int32_t largest = all.maxCoeff();
+  if (all.minCoeff() >= 0 && largest < vocab_size) return largest;
   const auto unknown = std::ranges::find_if(
       tokens, [&](std::int32_t token) { return token < 0 || token >= vocab_size; });
-  if (unknown != tokens.end()) {
-    throw DataError(
-        fmt::format("{}: token {} is {} (format {}), but must be 0 to {}, because model.vocab_size "
-                    "is {}; raise "
-                    "it, or use a file with another vocabulary",
-                    file.path.string(), first + (unknown - tokens.begin()),
-                    *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown),
-                    file.format, vocab_size - 1, vocab_size));
-  }
+  throw DataError(
+      fmt::format("{}: token {} is {} (format {}), but must be 0 to {}, because model.vocab_size "
+                  "is {}; raise it, or use a file with another vocabulary",
+                  file.path.string(), first + (unknown - tokens.begin()),
+                  *unknown < 0 ? "negative or above 2147483647" : std::to_string(*unknown),
+                  file.format, vocab_size - 1, vocab_size));
 }
 
 }  // namespace
@@ -228,8 +230,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   std::int32_t largest = 0;
   auto tokens = std::make_shared<StoredTokens>(
       std::move(stored), [&](const TokenFile& file, Index first, const auto& piece) {
-        require_known(file, first, piece, vocab_size);
-        largest = std::max(largest, std::ranges::max(piece));
+        largest = std::max(largest, largest_known(file, first, piece, vocab_size));
       });
   tokens->type = tokens->unit = "tokens";
   tokens->vocab_size = largest + 1;

@@ -50,13 +50,19 @@ extent() {
   esac
 }
 
-# Whether the table has a check as passed, and no tested file has changed since its commit.
+# Whether the table has a check as passed, and no tested file has changed since its commit. Only
+# `test` reads the configurations of the studies.
 is_current() {
-  local row commit
+  local row commit tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results')
+  case $1 in
+    test) ;;
+    mutants) tested=(cmake core autograd layers optim train/stats tests ':!*.md') ;;
+    *) tested+=(':!configs/studies') ;;
+  esac
   row=$(grep -F "| \`./dev $1\` |" "$table" 2>/dev/null) || return 1
   commit=$(cut -d'|' -f6 <<<"$row" | tr -d ' `')
   [[ $row == *"| passed |" ]] || return 1
-  git diff --quiet "$commit" HEAD -- . ':!*.md' ':!docs' ':!results' ':!bench/results'
+  git diff --quiet "$commit" HEAD -- "${tested[@]}"
 }
 
 write_table() {

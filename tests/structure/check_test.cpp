@@ -59,6 +59,28 @@ TEST_F(Checks, write_one_row_each_and_run_again_only_after_a_failure_or_a_change
   EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*passed"));
 }
 
+TEST_F(Checks, stay_passed_if_only_other_files_change) {
+  write_dev(":");
+  commit();
+  fs::create_directories(dir_ / "configs/studies");
+  fs::create_directories(dir_ / "train/app");
+  const auto changed = [&](const std::string& file) {
+    std::ofstream(dir_ / file, std::ios::app) << "a line\n";
+    git("add configs docs train");
+    git("commit -qm 'Change a file'");
+    return output(shell("tests/check/check.sh mutants soak test"));
+  };
+  changed("configs/studies/s.yaml");
+  const auto passed = [](const char* check) {
+    return HasSubstr(std::string(check) + " passed before");
+  };
+  EXPECT_THAT(changed("docs/page.md"), AllOf(passed("mutants"), passed("soak"), passed("test")));
+  EXPECT_THAT(changed("configs/studies/s.yaml"),
+              AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
+  EXPECT_THAT(changed("train/app/main.cpp"),
+              AllOf(passed("mutants"), Not(passed("soak")), Not(passed("test"))));
+}
+
 TEST_F(Checks, tell_the_promises_of_the_readme_what_ran) {
   EXPECT_THAT(error(1, shell("tests/check/check.sh clang torture")), "");
   const std::string readme = contents(dir_ / "README.md");

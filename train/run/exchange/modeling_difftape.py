@@ -46,13 +46,14 @@ class DifftapeV2Attention(LlamaAttention):
         return torch.sigmoid(raw) if self.config.lambda_rule == "sigmoid" else raw
 
     def forward(self, hidden_states, position_embeddings=None, attention_mask=None,
-                past_key_values=None, **kwargs):
+                past_key_values=None, cache=None, **kwargs):
+        cache = past_key_values if cache is None else cache  # named `cache` since transformers 5.24
         batch, seq, _ = hidden_states.shape
         q, k, v = (projection(hidden_states).view(batch, seq, -1, self.head_dim).transpose(1, 2)
                    for projection in (self.q_proj, self.k_proj, self.v_proj))
         q, k = apply_rotary_pos_emb(q, k, *position_embeddings)
-        if past_key_values is not None:
-            k, v = past_key_values.update(k, v, self.layer_idx)
+        if cache is not None:
+            k, v = cache.update(k, v, self.layer_idx)
         attention = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward)
         both, maps = attention(self, q, k, v, attention_mask, dropout=0.0, scaling=self.scaling,

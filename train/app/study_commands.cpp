@@ -142,8 +142,10 @@ study::SlurmRequest slurm_request(const SweepArguments& a, const study::SweepCon
   return {words, a.sbatch, &std::cout};
 }
 
-/// Prints each warning of the runs to be trained once, with the arm of the first such run.
+/// Prints the warnings of the sweep. Then prints each warning of the runs to be trained once, with
+/// the arm of the first such run.
 void say_warnings(const study::SweepConfig& sweep) {
+  for (const std::string& warning : study::warnings_of(sweep)) say("warning: " + warning);
   std::set<std::string> known;
   for (const study::SweepRun& each : sweep.runs) {
     if (!each.selected) continue;

@@ -82,6 +82,10 @@ std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
 /// Returns the number of trained seeds that count for a claim.
 Index seeds_that_count(const ClaimsFile& claims, const std::vector<SweepRun>& runs);
 
+/// Returns what is probably a mistake: arms with equal settings, and seeds that claims count but no
+/// run trains.
+std::vector<std::string> warnings_of(const SweepConfig& sweep);
+
 /// One value of a key of the configuration.
 struct SweptValue {
   std::string key;     ///< "model.d_ff"

@@ -159,6 +159,20 @@ TEST_F(SweepFile, only_the_sweep_sets_names_folders_and_seeds_of_runs) {
       "s.yaml:2:45: error: sweep.seeds: an arm cannot contain a sweep; remove this key");
 }
 
+TEST_F(SweepFile, arms_with_equal_settings_are_a_warning) {
+  write("v2.yaml", "model.attention.kind: diff_v2\n");
+  const auto warnings = [this](const std::string& arms) {
+    return warnings_of(sweep("base: v2.yaml\nsweep:\n  seeds: [1, 2]\n  arms: " + arms + "\n"));
+  };
+  EXPECT_THAT(
+      warnings(
+          "{softmax: {}, raw: {model.attention.lambda: raw}, v2: {model.attention.kind: diff_v2}}"),
+      ElementsAre("arms 'softmax' and 'v2' have the same settings; set the keys in which they "
+                  "should differ"));
+  EXPECT_THAT(warnings("{softmax: {model.attention.kind: softmax}, v2: {}}"), IsEmpty());
+  EXPECT_THAT(warnings("{one: {data.path: one.txt}, other: {data.path: other.txt}}"), IsEmpty());
+}
+
 TEST_F(SweepFile, a_missing_sweep_file_is_missing_input) {
   EXPECT_EQ(message(system::Exit::missing_input, [] { study::load_sweep("gone.yaml"); }),
             "gone.yaml: no such file");

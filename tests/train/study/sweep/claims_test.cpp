@@ -44,6 +44,16 @@ struct SweepWithClaims : testing::Test {
   TinyProject project;
 };
 
+TEST_F(SweepWithClaims, seeds_that_claims_count_but_no_run_has_are_a_warning) {
+  EXPECT_THAT(difftape({"sweep", "s.yaml", "--dry-run"}).err, Not(HasSubstr("warning")));
+  put(project / "mine.yaml", std::string("seeds: [2..5]\n") + kPrimary);
+  for (const char* option : {"--dry-run", "--power"}) {
+    EXPECT_THAT(difftape({"sweep", "s.yaml", option}).err,
+                HasSubstr("mine.yaml counts seeds that this sweep does not train: 4, 5; its claims "
+                          "are not decided before\n"));
+  }
+}
+
 TEST_F(SweepWithClaims, records_them_in_every_run_and_judges_them_at_its_end) {
   const Outcome outcome = difftape({"sweep", "s.yaml", "--out", "out"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;

@@ -3,7 +3,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The program looks for its configurations in ../share/difftape (train/system/files.h).
+# The program looks for its configurations in ../share/difftape (train/system/files.h), also where it
+# is built.
+file(RELATIVE_PATH configs ${PROJECT_BINARY_DIR}/share/difftape ${PROJECT_SOURCE_DIR}/configs)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/difftape)
+file(CREATE_LINK ${configs} ${PROJECT_BINARY_DIR}/share/difftape/configs SYMBOLIC)
 install(TARGETS difftape difftape-f64 RUNTIME DESTINATION bin COMPONENT program)
 if(DIFFTAPE_LEVEL)
   difftape_install_levels()

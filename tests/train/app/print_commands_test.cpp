@@ -101,6 +101,13 @@ TEST(ConfigShow, accepts_the_checkpoints_that_eval_accepts) {
   EXPECT_EQ(project.difftape({"config", "show", "."}).exit, 66) << "no checkpoint";
 }
 
+TEST(ConfigShow, finds_the_configurations_of_the_repository_from_any_folder) {
+  const TinyProject project;
+  put(project / "mine.yaml", "base: configs/variants/diff_v1.yaml\n");
+  EXPECT_THAT(test::output(project.difftape({"config", "show", "mine.yaml"})),
+              HasSubstr("kind: diff_v1\n"));
+}
+
 TEST(ConfigKeys, and_schema_know_every_key_of_a_resolved_configuration) {
   const std::string keys = test::output(test::run({"config", "keys"}));
   const auto json = system::parse_json(test::output(test::run({"config", "schema"})));

@@ -77,6 +77,9 @@ Json evaluate(const EvalArguments& a) {
   const run::NamedModel named = open_with_data(a);
   const run::Config& config = named.config;
   const auto data = data_of(a, named);
+  const bool knows_no_data = named.data.is_null() && config.data.path.empty();
+  if (knows_no_data && config.data.type == run::DataKind::text)
+    say("the model names no data, so the Eigen headers are read; choose other data with --data");
   const Index batches = batches_of(a, config, data->val_batches());
   say(fmt::format("{} batches", batches));
   const run::TokenizerFile& tokenizer =

@@ -92,6 +92,13 @@ TEST_F(Inference, eval_of_other_data_ignores_the_sample_keys_of_the_run) {
       {"eval", "writing", "--set", "data.type=mqar", "--set", "data.mqar.pairs=2", "--json"}));
 }
 
+TEST_F(Inference, eval_says_that_it_reads_the_default_text_of_a_model_without_data) {
+  const Outcome found = difftape({"eval", "tiny.yaml", "--set", "data.path=[]", "--batches", "1"});
+  test::output(found);
+  EXPECT_THAT(found.err, HasSubstr("the Eigen headers are read; choose other data with --data\n"));
+  EXPECT_THAT(difftape({"eval", "run"}).err, Not(HasSubstr("Eigen")));
+}
+
 TEST_F(Inference, eval_detects_whether_the_data_changed) {
   put(project / "text.txt", "changed " + test::tiny_text());
   EXPECT_THAT(error(65, {"eval", "run"}), HasSubstr("was made with other data"));

@@ -161,7 +161,7 @@ std::vector<Field> train_fields() {
               "{}, or train.eval_batches of a generated task.",
               kFinalEvalBatches)),
       field<at, &T::checkpoint_interval>("train.checkpoint_interval", at_least(0), "steps",
-                                         "Steps between checkpoints; 0 means only at the end.",
+                                         "Steps between checkpoints; 0 means every train.checkpoint_minutes and at the end.",
                                          kBesideModel),
       field<at, &T::checkpoint_minutes>(
           "train.checkpoint_minutes", at_least(0), "minutes",

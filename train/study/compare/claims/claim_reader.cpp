@@ -250,12 +250,13 @@ YamlMap::YamlMap(const YamlNode& node, std::string name, const std::vector<std::
   for (const auto& [key, value] : node.pairs) {
     if (!known.empty() && std::ranges::find(known, key.text) == known.end()) {
       constexpr std::size_t kListed = 20;
-      errors.add(key.location,
-                 fmt::format("unknown key '{}'{}; {}", dotted(key.text),
-                             system::did_you_mean(key.text, known),
-                             known.size() > kListed ? "'difftape config keys' lists all keys"
-                                                    : fmt::format("the keys of {} are {}", name_,
-                                                                  fmt::join(known, ", "))));
+      std::string remedy = system::did_you_mean(key.text, known);
+      if (remedy.empty()) {
+        remedy = known.size() > kListed
+                     ? "; 'difftape config keys' lists all keys"
+                     : fmt::format("; the keys of {} are {}", name_, fmt::join(known, ", "));
+      }
+      errors.add(key.location, fmt::format("unknown key '{}'{}", dotted(key.text), remedy));
     } else if (!seen.insert(key.text).second) {
       errors.add(key.location,
                  fmt::format("duplicate key '{}'; keep one of them", dotted(key.text)));
@@ -284,8 +285,10 @@ const Quantity* YamlMap::metric(const std::string& key) const {
   const Quantity* found = find_quantity(name);
   if (found == nullptr) {
     const auto all = mapped(quantities(), [](auto& each) { return std::string(each.name); });
-    wrong(key, fmt::format("no metric is named '{}'{}; the metrics are {}", name,
-                           system::did_you_mean(name, all), fmt::join(all, ", ")));
+    const std::string meant = system::did_you_mean(name, all);
+    wrong(key, fmt::format("no metric is named '{}'{}", name,
+                           meant.empty() ? fmt::format("; the metrics are {}", fmt::join(all, ", "))
+                                         : meant));
   }
   return found;
 }

@@ -55,7 +55,8 @@ std::string broadcast(std::string text, Index from);
 namespace detail {
 void combine(std::span<std::byte> bytes);
 }
-/// All-reduces by bitwise OR. Each element may be non-zero on at most one process.
+/// All-reduces by bitwise OR. An element that is non-zero on several processes must be the same on
+/// all of these.
 template <class T>
 void combine(std::vector<T>& numbers) {
   detail::combine(std::as_writable_bytes(std::span(numbers)));

@@ -88,6 +88,15 @@ Tensor Tensor::reshaped(const Shape& shape) const {
   return view;
 }
 
+Tensor Tensor::slice(Index begin, Index count) const {
+  require_shape(0 <= begin && 0 <= count && begin + count <= size(), "slice",
+                "{} has {} elements; need at least {} + {}", shape_.str(), size(), begin, count);
+  Tensor view = *this;
+  view.shape_ = {count};
+  view.data_ += begin;
+  return view;
+}
+
 Tensor Tensor::clone() const {
   Tensor copy = empty(shape_);
   copy.copy_from(*this);

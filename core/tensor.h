@@ -78,6 +78,8 @@ class Tensor {
 
   /// Returns the same memory in another shape of the same size. Throws ShapeError if sizes differ.
   Tensor reshaped(const Shape& shape) const;
+  /// Returns the elements [begin, begin + count) of the same memory in shape (count).
+  Tensor slice(Index begin, Index count) const;
   Tensor clone() const;
 
   void fill(real value);

@@ -24,7 +24,7 @@ GradNorms grad_norms(const ParameterSet& parameters, const Shards& shards) {
   std::vector<double> sums(blocks.size());
   parallel_for(std::ssize(blocks), [&](Index i) {
     const auto [parameter, begin, count] = blocks[i];
-    if (!shards.here(parameter)) return;
+    if (!shards.here(parameter, begin)) return;
     const real* grad = parameters[parameter].grad.data() + begin;
     sums[i] = sum_of(ConstRow(grad, count).cast<double>().square());
   });
@@ -46,9 +46,13 @@ double clip_scale(double norm, double max_grad_norm) {
 }
 
 const Parameter* first_non_finite(const ParameterSet& parameters, const Shards& shards) {
-  std::vector<char> wrong_gradient;
+  std::vector<char> wrong_gradient(parameters.size());
   for (const Parameter& p : parameters) {
-    wrong_gradient.push_back(shards.here(p.position) && p.has_gradient && !p.grad.all_finite());
+    for (Index begin = 0; p.has_gradient && begin < p.grad.size(); begin += kElementGrain) {
+      const Index count = std::min(kElementGrain, p.grad.size() - begin);
+      if (shards.here(p.position, begin) && !p.grad.slice(begin, count).all_finite())
+        wrong_gradient[p.position] = 1;
+    }
   }
   shards.share(wrong_gradient);
   const Parameter* found = nullptr;

@@ -25,7 +25,9 @@ struct ParameterStep {
   Tensor direction;
 };
 
-Elements elements_of(Optimizer::State& state, const ParameterStep& step, Index begin, Index count) {
+/// Returns elements of a parameter whose state begins `shift` elements later in its tensors.
+Elements elements_of(Optimizer::State& state, const ParameterStep& step, Index begin, Index count,
+                     Index shift) {
   Parameter& p = *state.parameter;
   Elements elements{count,
                     step.keep,
@@ -34,7 +36,7 @@ Elements elements_of(Optimizer::State& state, const ParameterStep& step, Index b
                     p.value.data() + begin,
                     {}};
   for (size_t i = 0; i < state.tensors.size(); ++i) {
-    elements.state[i] = state.tensors[i].value.data() + begin;
+    elements.state[i] = state.tensors[i].value.data() + (begin + shift);
   }
   return elements;
 }
@@ -47,13 +49,13 @@ struct UpdateSums {
 /// Updates and measures a block, in pieces that stay in the cache; cuts do not change the
 /// arithmetic.
 UpdateSums measured_update(Optimizer::State& state, const ParameterStep& step,
-                           const GradientBlock& block) {
+                           const GradientBlock& block, Index shift) {
   constexpr Index kPiece = 1024;
   std::array<real, kPiece> before;
   UpdateSums sums;
   for (Index begin = 0; begin < block.count; begin += kPiece) {
     const Index count = std::min(kPiece, block.count - begin);
-    const Elements piece = elements_of(state, step, block.begin + begin, count);
+    const Elements piece = elements_of(state, step, block.begin + begin, count, shift);
     std::copy_n(piece.value, count, before.data());
     state.rule->update(step.input, piece);
     for (Index i = 0; i < count; ++i) {
@@ -64,6 +66,10 @@ UpdateSums measured_update(Optimizer::State& state, const ParameterStep& step,
     }
   }
   return sums;
+}
+
+std::span<std::byte> bytes_of(Tensor& tensor, Index begin, Index count) {
+  return std::as_writable_bytes(tensor.values().subspan(begin, count));
 }
 
 UpdateNorms norms_of(std::span<const GradientBlock> blocks, std::span<const UpdateSums> sums,
@@ -81,17 +87,15 @@ UpdateNorms norms_of(std::span<const GradientBlock> blocks, std::span<const Upda
 }  // namespace
 
 Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
-    : parameters_(parameters), shards_(parameters, distributed::count()) {
+    : parameters_(parameters), rules_(config), shards_(parameters, rules_, distributed::count()) {
   if (config.independent_weight_decay) peak_lr_ = config.lr;
-  rules_.push_back(make_rule(config.name, config));
-  rules_.push_back(make_rule(OptimizerKind::adamw, config));
   for (Parameter& p : parameters) {
-    const UpdateRule& rule = *rules_[rules_[0]->takes(p) ? 0 : 1];
+    const UpdateRule& rule = rules_.of(p);
     State state{&p, &rule, decays(p.role, config) ? config.weight_decay : 0.0, {}};
-    for (const char* name : rule.state_names()) {
-      const bool here = shards_.here(p.position);
-      state.tensors.push_back({name, here ? Tensor::zeros(p.shape) : Tensor()});
-    }
+    const Index owned = shards_.owned(p.position, distributed::rank());
+    const Shape shape = owned == p.shape.size() ? p.shape : Shape{owned};
+    for (const char* name : rule.state_names())
+      state.tensors.push_back({name, owned > 0 ? Tensor::zeros(shape) : Tensor()});
     states_.push_back(std::move(state));
   }
 }
@@ -101,7 +105,7 @@ void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
   ++steps_;
   std::vector<ParameterStep> steps(states_.size());
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (!shards_.here(i)) continue;
+    if (shards_.owned(i, distributed::rank()) == 0) continue;
     State& state = states_[i];
     StepInput input{steps_, lr, grad_scale};
     UpdateRule::Prepared prepared = state.rule->prepare(input, *state.parameter, state.tensors);
@@ -113,13 +117,15 @@ void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
   std::vector<UpdateSums> sums(norms ? blocks.size() : 0);
   parallel_for(std::ssize(blocks), [&](Index i) {
     const GradientBlock& block = blocks[i];
-    if (!shards_.here(block.parameter)) return;
+    if (!shards_.here(block.parameter, block.begin)) return;
+    const Piece& piece = shards_.piece(block.parameter, block.begin);
+    const Index shift = piece.offset - piece.begin;
     State& state = states_[block.parameter];
     const ParameterStep& step = steps[block.parameter];
     if (norms) {
-      sums[i] = measured_update(state, step, block);
+      sums[i] = measured_update(state, step, block, shift);
     } else {
-      state.rule->update(step.input, elements_of(state, step, block.begin, block.count));
+      state.rule->update(step.input, elements_of(state, step, block.begin, block.count, shift));
     }
   });
   shards_.share(sums);
@@ -129,41 +135,58 @@ void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
 
 template <class F>
 void Optimizer::for_each_tensor(F&& f) {
-  Index tag = 0;
-  for (size_t i = 0; i < states_.size(); ++i) {
-    for (StateTensor& tensor : states_[i].tensors) {
-      f(tensor.value, states_[i].parameter->shape, shards_.owner(i), tag++);
-    }
+  for (State& state : states_) {
+    for (StateTensor& tensor : state.tensors) f(tensor.value, *state.parameter);
   }
 }
 
 void Optimizer::gather() {
-  for_each_tensor([](Tensor& tensor, const Shape& shape, Index owner, Index tag) {
-    if (owner == 0) return;
-    if (distributed::rank() == owner) distributed::send(std::as_bytes(tensor.values()), 0, tag);
-    if (distributed::rank() > 0) return;
-    tensor = Tensor::empty(shape);
-    distributed::receive(std::as_writable_bytes(tensor.values()), owner, tag);
+  const Index rank = distributed::rank();
+  for_each_tensor([&](Tensor& tensor, const Parameter& p) {
+    Tensor own = tensor;
+    if (rank == 0 && shards_.owned(p.position, 0) < p.shape.size()) tensor = Tensor::empty(p.shape);
+    for (const Piece& piece : shards_.pieces(p.position)) {
+      const auto tag = static_cast<Index>(p.position);
+      if (rank == 0 && piece.owner > 0) {
+        distributed::receive(bytes_of(tensor, piece.begin, piece.count), piece.owner, tag);
+      } else if (piece.owner > 0 && piece.owner == rank) {
+        distributed::send(bytes_of(own, piece.offset, piece.count), 0, tag);
+      } else if (rank == 0 && own.data() != tensor.data()) {
+        tensor.slice(piece.begin, piece.count).copy_from(own.slice(piece.offset, piece.count));
+      }
+    }
   });
   distributed::wait();
 }
 
 void Optimizer::release() {
-  for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index) {
-    if (owner != distributed::rank()) tensor = Tensor();
+  if (distributed::rank() > 0 || distributed::count() == 1) return;
+  for_each_tensor([&](Tensor& tensor, const Parameter& p) {
+    const Index owned = shards_.owned(p.position, 0);
+    if (owned == p.shape.size()) return;
+    Tensor own = owned > 0 ? Tensor::empty({owned}) : Tensor();
+    for (const Piece& piece : shards_.pieces(p.position)) {
+      if (piece.owner == 0)
+        own.slice(piece.offset, piece.count).copy_from(tensor.slice(piece.begin, piece.count));
+    }
+    tensor = own;
   });
-  if (distributed::rank() == 0 && distributed::count() > 1) pool::trim();  // no step needs it
+  pool::trim();  // no step needs the memory
 }
 
 void Optimizer::scatter() {
-  std::vector<Index> steps{distributed::rank() == 0 ? steps_ : 0};
+  const Index rank = distributed::rank();
+  std::vector<Index> steps{rank == 0 ? steps_ : 0};
   shards_.share(steps);
   steps_ = steps[0];
-  for_each_tensor([](Tensor& tensor, const Shape&, Index owner, Index tag) {
-    if (owner == 0) return;
-    if (distributed::rank() == 0) distributed::send(std::as_bytes(tensor.values()), owner, tag);
-    if (distributed::rank() == owner) {
-      distributed::receive(std::as_writable_bytes(tensor.values()), 0, tag);
+  for_each_tensor([&](Tensor& tensor, const Parameter& p) {
+    const auto tag = static_cast<Index>(p.position);
+    for (const Piece& piece : shards_.pieces(p.position)) {
+      if (piece.owner == 0) continue;
+      if (rank == 0)
+        distributed::send(bytes_of(tensor, piece.begin, piece.count), piece.owner, tag);
+      if (rank == piece.owner)
+        distributed::receive(bytes_of(tensor, piece.offset, piece.count), 0, tag);
     }
   });
   distributed::wait();

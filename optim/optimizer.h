@@ -2,7 +2,6 @@
 // The optimizer: an update rule per parameter (optim.name), weight decay, and the state of the
 // rules.
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,14 +26,16 @@ class Optimizer {
   struct State {
     Parameter* parameter;
     const UpdateRule* rule;
-    double weight_decay;               ///< 0 if the parameter does not decay
-    std::vector<StateTensor> tensors;  ///< without memory if another process owns them
+    double weight_decay;  ///< 0 if the parameter does not decay
+    /// The elements that this process owns, in order; all if it owns the whole parameter. Between
+    /// gather() and release(), process 0 has all elements of every parameter.
+    std::vector<StateTensor> tensors;
   };
 
   /// Uses the rule of config.name, or AdamW for parameters it does not take. Weight decay applies
   /// to projections and the output, to embeddings if `decay_embeddings`, never to norm weights,
   /// lambda vectors and sinks. `parameters` must be initialized and outlive the optimizer.
-  /// Processes share the parameters.
+  /// Processes share the elements.
   Optimizer(ParameterSet& parameters, const OptimConfig& config);
 
   /// Updates each parameter p by its rule (optim/rules) with grad_scale * gradient. Weight decay
@@ -42,7 +43,7 @@ class Optimizer {
   /// -= (lr / config.lr) weight_decay p (Loshchilov and Hutter 2019, algorithm 2; Wortsman et al.
   /// 2023, arXiv 2309.14322, section 3.2.2). Throws std::logic_error if a gradient is missing.
   /// Fills `norms` if given, with the same bits of the step. All processes must call it; each
-  /// updates its own parameters and receives all values.
+  /// updates its own elements and receives all values.
   void step(double lr, double grad_scale = 1, UpdateNorms* norms = nullptr);
 
   /// Steps taken; with the states, all that a checkpoint needs.
@@ -64,14 +65,14 @@ class Optimizer {
   void scatter();
 
  private:
-  /// Calls f(tensor, shape, owner, index) for every state tensor.
+  /// Calls f(tensor, parameter) for every state tensor.
   template <class F>
   void for_each_tensor(F&& f);
 
   ParameterSet& parameters_;
+  RuleSet rules_;
   Shards shards_;
   std::optional<double> peak_lr_;  // set if weight decay is independent of it
-  std::vector<std::unique_ptr<UpdateRule>> rules_;
   std::vector<State> states_;
   Index steps_ = 0;
 };

@@ -42,14 +42,17 @@ void TreeSum::add(LeafRange leaves, Tensor& x) {
 }
 
 void TreeSum::finish(Tensor& x) {
-  Tensor sum = std::move(parts_.back().sum);
-  parts_.pop_back();
-  for (; !parts_.empty(); parts_.pop_back()) {
-    sum.add(parts_.back().sum);
-    spare_.push_back(std::move(parts_.back().sum));
+  Tensor& sum = parts_.back().sum;
+  for (Index i = std::ssize(parts_) - 2; i >= 0; --i) sum.add(parts_[i].sum);
+  restart(x);
+}
+
+void TreeSum::restart(Tensor& x) {
+  std::swap(x, parts_.back().sum);
+  for (Part& part : parts_) {
+    if (part.sum.allocated()) spare_.push_back(std::move(part.sum));
   }
-  if (x.allocated()) spare_.push_back(std::move(x));
-  x = std::move(sum);
+  parts_.clear();
 }
 
 }  // namespace difftape

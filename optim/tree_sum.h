@@ -44,6 +44,8 @@ class TreeSum {
   std::span<Part> parts() { return parts_; }
   /// Moves the sum of all leaves, at least one, to x, and begins the next sum.
   void finish(Tensor& x);
+  /// Moves the sum of the last range to x instead.
+  void restart(Tensor& x);
   /// Returns the number of tensors it keeps for the next sum.
   Index kept() const { return std::ssize(spare_); }
 

@@ -79,6 +79,8 @@ class Muon : public UpdateRule {
     return parameter.role == Role::projection && parameter.shape.rank() == 2;
   }
 
+  bool needs_whole_parameters() const override { return true; }
+
   Prepared prepare(const StepInput& step, const Parameter& parameter,
                    std::span<StateTensor> state) const override {
     const auto momentum = static_cast<real>(momentum_);

@@ -4,6 +4,8 @@
 
 namespace difftape {
 
+namespace {
+
 std::unique_ptr<UpdateRule> make_rule(OptimizerKind kind, const OptimConfig& config) {
   switch (kind) {
     case OptimizerKind::adamw:
@@ -18,6 +20,15 @@ std::unique_ptr<UpdateRule> make_rule(OptimizerKind kind, const OptimConfig& con
       return make_sgd(config);
   }
   throw std::logic_error("no rule has this kind");
+}
+
+}  // namespace
+
+RuleSet::RuleSet(const OptimConfig& config)
+    : chosen_(make_rule(config.name, config)), adamw_(make_adamw(config)) {}
+
+const UpdateRule& RuleSet::of(const Parameter& parameter) const {
+  return *(chosen_->takes(parameter) ? chosen_ : adamw_);
 }
 
 }  // namespace difftape

@@ -46,6 +46,9 @@ class UpdateRule {
 
   /// Returns false for parameters that AdamW updates instead.
   virtual bool takes(const Parameter&) const { return true; }
+  /// Returns true if `prepare` needs all elements of a parameter; otherwise, several processes can
+  /// update blocks of it.
+  virtual bool needs_whole_parameters() const { return false; }
 
   /// The results of a pass over all elements of a parameter before they change.
   struct Prepared {
@@ -53,7 +56,7 @@ class UpdateRule {
     Tensor direction{};   ///< the shape of the parameter
   };
   /// Does the work that needs all elements at once; may update `state`. Called for one parameter
-  /// after another.
+  /// after another. Rules that define it need whole parameters.
   virtual Prepared prepare(const StepInput&, const Parameter&, std::span<StateTensor>) const {
     return {};
   }
@@ -68,7 +71,16 @@ std::unique_ptr<UpdateRule> make_lion(const OptimConfig& config);
 std::unique_ptr<UpdateRule> make_sgd(const OptimConfig& config);
 std::unique_ptr<UpdateRule> make_muon(const OptimConfig& config);
 
-std::unique_ptr<UpdateRule> make_rule(OptimizerKind kind, const OptimConfig& config);
+/// The rules of an optimizer.
+class RuleSet {
+ public:
+  explicit RuleSet(const OptimConfig& config);
+  /// Returns the rule of config.name, or AdamW if it does not take the parameter.
+  const UpdateRule& of(const Parameter& parameter) const;
+
+ private:
+  std::unique_ptr<UpdateRule> chosen_, adamw_;
+};
 
 /// The factors of one step of Adam's moments, rounded once from double.
 struct AdamFactors {

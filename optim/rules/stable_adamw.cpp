@@ -23,6 +23,8 @@ class StableAdamW : public UpdateRule {
 
   std::vector<const char*> state_names() const override { return {"m", "v"}; }
 
+  bool needs_whole_parameters() const override { return true; }
+
   Prepared prepare(const StepInput& step, const Parameter& parameter,
                    std::span<StateTensor> state) const override {
     const AdamFactors f(config_, step);

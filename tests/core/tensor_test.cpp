@@ -47,6 +47,17 @@ TEST(Tensor, reshape_keeps_the_elements_and_rejects_another_size) {
             "reshape: (2, 3) has 6 elements, (4, 2) has 8; need equal numbers");
 }
 
+TEST(Tensor, slice_shares_the_memory_of_its_elements) {
+  Tensor a = Tensor::from({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
+  Tensor middle = a.slice(2, 3);
+  EXPECT_EQ(middle.shape(), Shape{3});
+  EXPECT_THAT(middle.values(), ElementsAre(3, 4, 5));
+  middle.fill(0);
+  EXPECT_THAT(a.values(), ElementsAre(1, 2, 0, 0, 0, 6));
+  EXPECT_EQ(message_of<ShapeError>([&] { a.slice(4, 3); }),
+            "slice: (2, 3) has 6 elements; need at least 4 + 3");
+}
+
 TEST(Tensor, all_finite_finds_one_bad_element_anywhere) {
   Tensor a = Tensor::zeros({100000});
   EXPECT_TRUE(a.all_finite());

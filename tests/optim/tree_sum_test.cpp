@@ -79,6 +79,21 @@ TEST(TreeSum, has_the_same_bits_for_any_number_of_processes) {
   }
 }
 
+TEST(TreeSum, restarts_with_the_sum_of_the_last_range) {
+  TreeSum tree;
+  Tensor x;
+  add(tree, {0, 6});
+  tree.restart(x);
+  Tensor pair = leaf(5);
+  pair.add(leaf(4));
+  EXPECT_TRUE(test::same(x, pair));
+  EXPECT_TRUE(tree.parts().empty());
+  EXPECT_EQ(tree.kept(), 1) << "the sum of the first four leaves";
+  add(tree, {0, 3});
+  tree.finish(x);
+  EXPECT_TRUE(test::same(x, sum(3)));
+}
+
 TEST(TreeSum, keeps_the_tensors_of_a_sum_for_the_next_one) {
   TreeSum tree;
   Tensor x;

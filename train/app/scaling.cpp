@@ -18,11 +18,16 @@
 
 namespace difftape::app {
 
-Traffic traffic_of(const ParameterSet& parameters, Index leaves, Index processes) {
-  const Shards shards(parameters, processes);
-  std::vector<double> owned(processes), parts(processes);
-  for (size_t i = 0; i < parameters.size(); ++i)
-    owned[shards.owner(i)] += static_cast<double>(parameters[i].shape.size());
+Traffic traffic_of(const ParameterSet& parameters, const OptimConfig& optim, Index leaves,
+                   Index processes) {
+  const Shards shards(parameters, RuleSet(optim), processes);
+  std::vector<double> owned(processes), owned_embedding(processes), parts(processes);
+  for (const Parameter& p : parameters) {
+    for (const Piece& piece : shards.pieces(p.position)) {
+      owned[piece.owner] += static_cast<double>(piece.count);
+      if (p.position == 0) owned_embedding[piece.owner] += static_cast<double>(piece.count);
+    }
+  }
   double all = 0, all_parts = 0;
   for (Index p = 0; p < processes; ++p) {
     parts[p] = static_cast<double>(aligned_ranges(leaves_of(leaves, processes, p)).size());
@@ -31,6 +36,7 @@ Traffic traffic_of(const ParameterSet& parameters, Index leaves, Index processes
   }
   Traffic most;
   const auto others = static_cast<double>(processes - 1);
+  const auto embedding = static_cast<double>(parameters[0].shape.size());
   for (Index p = 0; p < processes; ++p) {
     const double sent = parts[p] * (all - owned[p]), received = owned[p] * (all_parts - parts[p]);
     most.gradients = std::max({most.gradients, sent, received});
@@ -38,10 +44,10 @@ Traffic traffic_of(const ParameterSet& parameters, Index leaves, Index processes
     most.sent = std::max(most.sent, sent + owned[p] * others);
     most.owned = std::max(most.owned, owned[p]);
     most.received = std::max(most.received, received);
+    most.last_gradients =
+        std::max({most.last_gradients, parts[p] * (embedding - owned_embedding[p]),
+                  owned_embedding[p] * (all_parts - parts[p])});
   }
-  const Index first = shards.owner(0);
-  most.last_gradients =
-      static_cast<double>(parameters[0].shape.size()) * (all_parts - parts[first]);
   return most;
 }
 
@@ -125,7 +131,7 @@ system::Table scaling_table(const run::Config& config, std::span<const Index> pr
                        {"of one process", "sends, MB"}},
                       {}};
   for (const Index count : processes) {
-    const Traffic traffic = traffic_of(model.parameters(), leaves, count);
+    const Traffic traffic = traffic_of(model.parameters(), config.optim, leaves, count);
     const Prediction step = predict(traffic, leaves, count, leaf_flops, speed);
     const auto sums = static_cast<double>(most_gradients(leaves, count));
     const double moments = static_cast<double>(memory.moments) * traffic.owned / parameters;

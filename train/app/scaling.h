@@ -27,7 +27,8 @@ struct Traffic {
 };
 /// Returns the traffic of optim/gradient_exchange and optim/shards for a step with so many leaves
 /// (train/run/loop/leaves.h).
-Traffic traffic_of(const ParameterSet& parameters, Index leaves, Index processes);
+Traffic traffic_of(const ParameterSet& parameters, const OptimConfig& optim, Index leaves,
+                   Index processes);
 
 /// Returns the most sets of gradients that a process holds at once: the sums of the aligned ranges
 /// of its leaves so far, and the gradients of the next leaf.

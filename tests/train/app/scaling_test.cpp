@@ -1,5 +1,6 @@
 #include "train/app/scaling.h"
 
+#include "core/parallel.h"
 #include "layers/cost.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/step_memory.h"
@@ -26,18 +27,37 @@ TEST(Scaling, counts_the_gradients_of_ranges_that_are_not_aligned) {
 }
 
 TEST(Scaling, traffic_of_two_processes_is_the_lower_bound_if_they_own_halves) {
-  EXPECT_THAT(traffic_of(three(), 4, 2), FieldsAre(12, 12, 12, 24, 12, 12));
-  EXPECT_THAT(traffic_of(three(), 4, 1), FieldsAre(0, 0, 0, 0, 24, 0));
+  EXPECT_THAT(traffic_of(three(), {}, 4, 2), FieldsAre(12, 12, 12, 24, 12, 12));
+  EXPECT_THAT(traffic_of(three(), {}, 4, 1), FieldsAre(0, 0, 0, 0, 24, 0));
 }
 
 // Process 0 owns the embedding, 1 the matrix, 2 the norm, and each sends one sum of gradients.
 TEST(Scaling, traffic_of_three_processes_is_limited_by_the_owner_of_the_largest_parameter) {
-  EXPECT_THAT(traffic_of(three(), 4, 3), FieldsAre(24, 24, 24, 36, 12, 24));
+  EXPECT_THAT(traffic_of(three(), {}, 4, 3), FieldsAre(24, 24, 24, 36, 12, 24));
 }
 
 // Leaves 4 to 6 are the sums of two aligned ranges, which process 1 sends separately.
 TEST(Scaling, traffic_counts_every_aligned_range) {
-  EXPECT_THAT(traffic_of(three(), 7, 2), FieldsAre(24, 24, 12, 36, 12, 24));
+  EXPECT_THAT(traffic_of(three(), {}, 7, 2), FieldsAre(24, 24, 12, 36, 12, 24));
+}
+
+/// An embedding of 64 blocks and a matrix of 16.
+ParameterSet large() {
+  ParameterSet parameters;
+  parameters.declare("embed", {64, kElementGrain}, Role::embedding, Init::constant(0));
+  parameters.declare("matrix", {16, kElementGrain}, Role::projection, Init::constant(0));
+  return parameters;
+}
+
+TEST(Scaling, processes_own_equal_pieces_of_a_large_parameter) {
+  const double block = kElementGrain, all = 80 * block;
+  EXPECT_THAT(traffic_of(large(), {}, 4, 4),
+              FieldsAre(60 * block, 48 * block, 60 * block, 120 * block, 20 * block, 60 * block));
+  EXPECT_EQ(traffic_of(large(), {}, 80, 80).owned, block);
+  EXPECT_EQ(traffic_of(large(), {.name = OptimizerKind::muon}, 80, 80).owned, 16 * block)
+      << "muon needs whole matrices";
+  EXPECT_EQ(traffic_of(large(), {.name = OptimizerKind::muon}, 4, 4).owned, all / 4)
+      << "processes without a matrix own more of the embedding";
 }
 
 // A leaf takes 3 s, of which 2 are backward; an element takes 1/4 s, a message 0.1 s.
@@ -73,7 +93,7 @@ TEST(Scaling, table_divides_the_moments_and_adds_received_gradients) {
   const LanguageModel model(config.model);
   const run::StepMemory whole = run::step_memory(config);
   const double number = sizeof(real) / 1e6, count = static_cast<double>(model.parameters().count()),
-               owned = traffic_of(model.parameters(), 4, 2).owned;
+               owned = traffic_of(model.parameters(), config.optim, 4, 2).owned;
   EXPECT_NEAR(owned / count, 0.5, 0.05);
   EXPECT_NEAR(std::stod(rows[1][6]),
               all - static_cast<double>(whole.moments) / 1e6 + (2 * owned - count + owned) * number,

@@ -1,6 +1,8 @@
 // Tests that a distributed run has the bits of a run in one process.
 #include "train/run/loop/data_parallel.h"
 
+#include "core/parallel.h"
+#include "core/pool.h"
 #include "tests/train/run/loop/mpirun.h"
 #include "tests/train/run/loop/uneven_batch.h"
 #include "train/run/loop/step.h"
@@ -20,11 +22,27 @@ TEST_P(EveryKindTogether, has_the_bits_of_one_process_in_two) { expect_the_bits_
 INSTANTIATE_TEST_SUITE_P(Attention, EveryKindTogether, testing::ValuesIn(attention_kinds()),
                          [](const auto& kind) { return kind.param; });
 
+/// Returns a configuration with parameters of several blocks, one of them far larger than the rest.
+Config with_a_large_embedding(Config config) {
+  config = test::wider(config);
+  config.model.vocab_size = 4096;
+  config.model.d_ff = 320;
+  config.model.tie_word_embeddings = true;
+  return config;
+}
+
 class EveryOptimizerTogether : public Mpirun, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryOptimizerTogether, has_the_bits_of_one_process_in_two) {
   project.config.optim.name = from_string<OptimizerKind>(GetParam()).value();
   expect_the_bits_of_one(2);
+}
+
+TEST_P(EveryOptimizerTogether, has_the_bits_of_one_process_if_parameters_are_cut) {
+  project.config = with_a_large_embedding(project.config);
+  project.config.optim.name = from_string<OptimizerKind>(GetParam()).value();
+  project.config.train.steps = project.config.optim.warmup_steps = 3;
+  expect_the_bits_of_one(3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizerTogether, testing::ValuesIn(names<OptimizerKind>()),
@@ -105,6 +123,13 @@ class WholeBatchTogether : public Mpirun, public testing::WithParamInterface<int
 
 TEST_P(WholeBatchTogether, has_the_bits_of_one_process) { expect_the_bits_of_one(GetParam()); }
 
+TEST_P(WholeBatchTogether, has_the_bits_of_one_process_if_parameters_are_cut) {
+  project.config = with_a_large_embedding(project.config);
+  project.config.train.gradient_accumulation_steps = 1;
+  project.config.train.steps = project.config.optim.warmup_steps = 3;
+  expect_the_bits_of_one(GetParam());
+}
+
 TEST_P(WholeBatchTogether, has_the_bits_of_one_process_with_unequal_scored_targets) {
   Config& config = project.config;
   config.data.type = DataKind::needles;
@@ -138,8 +163,13 @@ TEST_F(Together, has_the_bits_of_one_process_in_a_divergence) {
   EXPECT_EQ(files_in(project / "several/diverged").size(), 1u);
 }
 
+TEST_F(Together, has_the_bits_of_one_process_in_a_divergence_of_a_cut_parameter) {
+  project.config = test::explosive(with_a_large_embedding(project.config));
+  expect_the_bits_of_one(4, 86);
+}
+
 TEST_F(Together, resumes_in_any_number_of_processes) {
-  project.config.data.batch_size = 8;
+  project.config = with_a_large_embedding(project.config);
   project.config.train.gradient_accumulation_steps = 1;
   project.save();
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "whole"}).exit, 0);
@@ -148,8 +178,12 @@ TEST_F(Together, resumes_in_any_number_of_processes) {
     const fs::path checkpoints = project / "parts/checkpoints";
     put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
   };
-  ASSERT_EQ(together(3, {"train", "tiny.yaml", "--out", out}).exit, 0);
+  ASSERT_EQ(together(4, {"train", "tiny.yaml", "--out", out}).exit, 0);
+  expect_the_same_bits("whole", "parts");
   stop_after("2");
+  ASSERT_EQ(together(3, {"train", "tiny.yaml", "--out", out, "--resume"}).exit, 0);
+  expect_the_same_bits("whole", "parts");
+  stop_after("4");
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", out, "--resume"}).exit, 0);
   expect_the_same_bits("whole", "parts");
   stop_after("4");
@@ -185,7 +219,29 @@ TEST_F(InsideTogether, a_step_sends_the_expected_bytes_evenly) {
     sum += static_cast<double>(sent);
   }
   EXPECT_NEAR(sum, 2 * others * bytes, 0.05 * 2 * others * bytes);
-  EXPECT_LT(state.optimizer.state_size(), state.model.parameters().count());
+}
+
+TEST_F(InsideTogether, every_process_keeps_a_quarter_of_the_state_whatever_the_shapes) {
+  project.config = with_a_large_embedding(project.config);
+  TrainState state(project.config);
+  Index largest = 0, all = 0;
+  for (const Parameter& p : state.model.parameters()) {
+    largest = std::max(largest, p.shape.size());
+    all += p.shape.size();
+  }
+  ASSERT_GT(largest, all / 2);
+  const auto expect_a_quarter = [&] {
+    EXPECT_NEAR(static_cast<double>(state.optimizer.state_size()), 2 * all / 4.0, 2 * kElementGrain)
+        << "two moments, within a block";
+  };
+  expect_a_quarter();
+  const auto before = pool::stats().bytes_in_use;
+  {
+    const WholeOptimizer whole(state.optimizer, true);
+    EXPECT_EQ(distributed::rank() == 0, state.optimizer.state_size() == 2 * all);
+  }
+  expect_a_quarter();
+  EXPECT_EQ(pool::stats().bytes_in_use, before);
 }
 
 TEST_F(InsideTogether, a_process_without_any_scored_target_takes_part_in_a_step) {
@@ -213,13 +269,13 @@ TEST_F(InsideTogether, every_process_follows_the_requests_of_any) {
   EXPECT_FALSE(requests_of_any({}).save);
 }
 
-TEST_F(Together, sends_no_more_than_necessary) {
+TEST_F(Together, exchanges_and_keeps_no_more_than_necessary) {
   test::Conditions inside = conditions();
   inside.environment.emplace_back("DIFFTAPE_TEST_INSIDE", "1");
   const auto outcome = test::run(
       {"-n", "4", fs::read_symlink("/proc/self/exe"), "--gtest_filter=InsideTogether.*"}, inside);
   EXPECT_EQ(outcome.exit, 0) << outcome.out;
-  EXPECT_THAT(outcome.out, HasSubstr("3 tests."));
+  EXPECT_THAT(outcome.out, HasSubstr("4 tests."));
 }
 
 }  // namespace

@@ -41,6 +41,38 @@ Elements elements_of(Optimizer::State& state, const ParameterStep& step, Index b
   return elements;
 }
 
+/// Calls f(i, block, shift) in parallel for the blocks that this process owns.
+template <class F>
+void for_each_own_block(const Shards& shards, std::span<const GradientBlock> blocks, F&& f) {
+  parallel_for(std::ssize(blocks), [&](Index i) {
+    const GradientBlock& block = blocks[i];
+    if (!shards.here(block.parameter, block.begin)) return;
+    const Piece& piece = shards.piece(block.parameter, block.begin);
+    f(i, block, piece.offset - piece.begin);
+  });
+}
+
+/// Returns the factor of each parameter on the learning rate.
+std::vector<double> lr_scales(std::span<Optimizer::State> states, const StepInput& input,
+                              const Shards& shards, std::span<const GradientBlock> blocks) {
+  std::vector<double> scales(states.size(), 1), sums(states.size()), measures(blocks.size());
+  if (std::ranges::none_of(states, [](const auto& state) { return state.rule->scales_lr(); }))
+    return scales;
+  const ParameterStep step{input, 1, {}};
+  for_each_own_block(shards, blocks, [&](Index i, const GradientBlock& block, Index shift) {
+    Optimizer::State& state = states[block.parameter];
+    measures[i] =
+        state.rule->measure(input, elements_of(state, step, block.begin, block.count, shift));
+  });
+  shards.share(measures);
+  for (size_t i = 0; i < blocks.size(); ++i) sums[blocks[i].parameter] += measures[i];
+  for (size_t i = 0; i < states.size(); ++i) {
+    const auto size = static_cast<double>(states[i].parameter->shape.size());
+    scales[i] = states[i].rule->lr_scale(sums[i] / size);
+  }
+  return scales;
+}
+
 /// Sums of squares over one block: of the change, and of the values before it.
 struct UpdateSums {
   double update = 0, weight = 0;
@@ -102,24 +134,19 @@ Optimizer::Optimizer(ParameterSet& parameters, const OptimConfig& config)
 
 void Optimizer::step(double lr, double grad_scale, UpdateNorms* norms) {
   const std::vector<GradientBlock> blocks = gradient_blocks(parameters_);
-  ++steps_;
+  const StepInput input{++steps_, lr, grad_scale};
+  const std::vector<double> scales = lr_scales(states_, input, shards_, blocks);
   std::vector<ParameterStep> steps(states_.size());
   for (size_t i = 0; i < states_.size(); ++i) {
     if (shards_.owned(i, distributed::rank()) == 0) continue;
     State& state = states_[i];
-    StepInput input{steps_, lr, grad_scale};
-    UpdateRule::Prepared prepared = state.rule->prepare(input, *state.parameter, state.tensors);
-    input.lr = lr * prepared.lr_scale;
-    const double rate = peak_lr_ ? lr / *peak_lr_ : input.lr;
+    Tensor direction = state.rule->direction(input, *state.parameter, state.tensors);
+    const double own_lr = lr * scales[i], rate = peak_lr_ ? lr / *peak_lr_ : own_lr;
     const auto keep = static_cast<real>(1 - rate * state.weight_decay);
-    steps[i] = {input, keep, std::move(prepared.direction)};
+    steps[i] = {{steps_, own_lr, grad_scale}, keep, std::move(direction)};
   }
   std::vector<UpdateSums> sums(norms ? blocks.size() : 0);
-  parallel_for(std::ssize(blocks), [&](Index i) {
-    const GradientBlock& block = blocks[i];
-    if (!shards_.here(block.parameter, block.begin)) return;
-    const Piece& piece = shards_.piece(block.parameter, block.begin);
-    const Index shift = piece.offset - piece.begin;
+  for_each_own_block(shards_, blocks, [&](Index i, const GradientBlock& block, Index shift) {
     State& state = states_[block.parameter];
     const ParameterStep& step = steps[block.parameter];
     if (norms) {

@@ -81,19 +81,19 @@ class Muon : public UpdateRule {
 
   bool needs_whole_parameters() const override { return true; }
 
-  Prepared prepare(const StepInput& step, const Parameter& parameter,
+  Tensor direction(const StepInput& step, const Parameter& parameter,
                    std::span<StateTensor> state) const override {
     const auto momentum = static_cast<real>(momentum_);
     const auto rest = static_cast<real>((1 - momentum_) * step.grad_scale);
     Tensor& m = state[0].value;
     combine(rest, parameter.grad, momentum, m);
-    Tensor direction = m.clone();
-    combine(rest, parameter.grad, momentum, direction);
-    scale(1 / std::max(norm_of(direction), kSmallestNorm), direction);
-    direction = near_orthogonal(std::move(direction));
+    Tensor d = m.clone();
+    combine(rest, parameter.grad, momentum, d);
+    scale(1 / std::max(norm_of(d), kSmallestNorm), d);
+    Tensor x = near_orthogonal(std::move(d));
     const Index longer = std::max(parameter.shape[0], parameter.shape[1]);
-    scale(kRms * std::sqrt(static_cast<double>(longer)), direction);
-    return {1, std::move(direction)};
+    scale(kRms * std::sqrt(static_cast<double>(longer)), x);
+    return x;
   }
 
   void update(const StepInput& step, const Elements& x) const override {

@@ -32,7 +32,7 @@ struct Elements {
   Index count;
   real keep;                   ///< 1 - weight decay of this step
   const real* grad;            ///< without grad_scale
-  const real* direction;       ///< from Prepared; null if absent
+  const real* direction;       ///< null if the rule needs none
   real* value;                 ///< to be updated
   std::array<real*, 2> state;  ///< in the order of state_names; null beyond
 };
@@ -46,18 +46,20 @@ class UpdateRule {
 
   /// Returns false for parameters that AdamW updates instead.
   virtual bool takes(const Parameter&) const { return true; }
-  /// Returns true if `prepare` needs all elements of a parameter; otherwise, several processes can
-  /// update blocks of it.
-  virtual bool needs_whole_parameters() const { return false; }
+  /// Returns true if the learning rate of a parameter depends on the mean of `measure`.
+  virtual bool scales_lr() const { return false; }
+  /// Updates the state of the elements of a block (kElementGrain) before `update`, on several
+  /// threads. Returns the sum of a measure of them.
+  virtual double measure(const StepInput&, const Elements&) const { return 0; }
+  /// Returns the factor on the learning rate, and on weight decay that follows it.
+  virtual double lr_scale(double /*mean_measure*/) const { return 1; }
 
-  /// The results of a pass over all elements of a parameter before they change.
-  struct Prepared {
-    double lr_scale = 1;  ///< factor on the learning rate, and on weight decay that follows it
-    Tensor direction{};   ///< the shape of the parameter
-  };
-  /// Does the work that needs all elements at once; may update `state`. Called for one parameter
-  /// after another. Rules that define it need whole parameters.
-  virtual Prepared prepare(const StepInput&, const Parameter&, std::span<StateTensor>) const {
+  /// Returns true if `direction` needs all elements of a parameter in one process; otherwise,
+  /// several processes can update blocks of it.
+  virtual bool needs_whole_parameters() const { return false; }
+  /// Returns the direction of the step in the shape of the parameter; may update `state`. Called
+  /// for one parameter after another.
+  virtual Tensor direction(const StepInput&, const Parameter&, std::span<StateTensor>) const {
     return {};
   }
 

@@ -10,7 +10,6 @@
 //           betas; Shazeer and Stern 2018 (arXiv 1804.04235), section 5
 #include <algorithm>
 
-#include "core/parallel.h"
 #include "optim/rules/rules.h"
 
 namespace difftape {
@@ -23,30 +22,27 @@ class StableAdamW : public UpdateRule {
 
   std::vector<const char*> state_names() const override { return {"m", "v"}; }
 
-  bool needs_whole_parameters() const override { return true; }
+  bool scales_lr() const override { return true; }
 
-  Prepared prepare(const StepInput& step, const Parameter& parameter,
-                   std::span<StateTensor> state) const override {
+  double measure(const StepInput& step, const Elements& x) const override {
     const AdamFactors f(config_, step);
     const double inverse_bias =
         1 / (1 - std::pow(config_.betas[1], static_cast<double>(step.number)));
     const double smallest = config_.eps * config_.eps;
-    const real* grad = parameter.grad.data();
-    real *m = state[0].value.data(), *v = state[1].value.data();
-    const Index size = parameter.grad.size();
-    const double sum = parallel_sum(size, kElementGrain, [&](Index begin, Index count) {
-      double ratios = 0;
-      for (Index i = begin; i < begin + count; ++i) {
-        const real g = f.grad_scale * grad[i];
-        m[i] = f.beta1 * m[i] + f.rest1 * g;
-        v[i] = f.beta2 * v[i] + f.rest2 * g * g;
-        const auto of_g = static_cast<double>(g), of_v = static_cast<double>(v[i]);
-        ratios += of_g * of_g / std::max(of_v * inverse_bias, smallest);
-      }
-      return ratios;
-    });
-    const double rms = std::sqrt(sum / static_cast<double>(size));
-    return {.lr_scale = 1 / std::max(1.0, rms)};
+    const auto [m, v] = x.state;
+    double ratios = 0;
+    for (Index i = 0; i < x.count; ++i) {
+      const real g = f.grad_scale * x.grad[i];
+      m[i] = f.beta1 * m[i] + f.rest1 * g;
+      v[i] = f.beta2 * v[i] + f.rest2 * g * g;
+      const auto of_g = static_cast<double>(g), of_v = static_cast<double>(v[i]);
+      ratios += of_g * of_g / std::max(of_v * inverse_bias, smallest);
+    }
+    return ratios;
+  }
+
+  double lr_scale(double mean_ratio) const override {
+    return 1 / std::max(1.0, std::sqrt(mean_ratio));
   }
 
   void update(const StepInput& step, const Elements& x) const override {

@@ -81,6 +81,22 @@ TEST_F(Checks, stay_passed_if_only_other_files_change) {
               AllOf(passed("mutants"), Not(passed("soak")), Not(passed("test"))));
 }
 
+TEST_F(Checks, of_a_newcomer_depend_on_the_readme_except_its_tables) {
+  write_dev(":");
+  git("add README.md");
+  commit();
+  const auto again = [&] {
+    git("add README.md");
+    git("commit -qm 'Change the README' --allow-empty");
+    return output(shell("tests/check/check.sh newcomer soak"));
+  };
+  again();
+  EXPECT_THAT(again(), HasSubstr("newcomer passed before")) << "with new rows of promises";
+  std::ofstream(dir_ / "README.md", std::ios::app) << "Type this.\n";
+  EXPECT_THAT(again(),
+              AllOf(Not(HasSubstr("newcomer passed before")), HasSubstr("soak passed before")));
+}
+
 TEST_F(Checks, tell_the_promises_of_the_readme_what_ran) {
   EXPECT_THAT(error(1, shell("tests/check/check.sh clang torture")), "");
   const std::string readme = contents(dir_ / "README.md");

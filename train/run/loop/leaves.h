@@ -8,8 +8,8 @@
 
 namespace difftape::run {
 
-/// Number of leaves that a step has at least, if it has as many sequences. So many processes can
-/// share it.
+/// Number of leaves that a step of a small model has at least, if it has as many sequences. So many
+/// processes can share it.
 inline constexpr Index kLeavesPerStep = 8;
 
 /// Models with more parameters than kLargeModel cut a micro-batch only into leaves of at least

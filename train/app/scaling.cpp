@@ -9,7 +9,6 @@
 #include "layers/cost.h"
 #include "optim/shards.h"
 #include "optim/tree_sum.h"
-#include "train/run/loop/data_parallel.h"
 #include "train/run/loop/leaves.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
@@ -112,7 +111,6 @@ Index most_gradients(Index leaves, Index processes) {
 
 system::Table scaling_table(const run::Config& config, std::span<const Index> processes,
                             const ClusterSpeed& speed) {
-  for (const Index count : processes) run::require_shares(config, count);
   const LanguageModel model(config.model);
   const Index leaves = config.train.gradient_accumulation_steps *
                        leaves_per_micro_batch(config, model.parameters().count());

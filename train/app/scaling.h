@@ -48,8 +48,8 @@ Prediction predict(const Traffic& traffic, Index leaves, Index processes, double
 /// Throws ConfigError if the memory does not suffice.
 double measured_flops(const run::Config& config);
 
-/// Returns a table with one row per number of processes. Throws ConfigError like training if one
-/// exceeds the leaves of a step.
+/// Returns a table with one row per number of processes, each at most the leaves of a step
+/// (run::require_shares).
 system::Table scaling_table(const run::Config& config, std::span<const Index> processes,
                             const ClusterSpeed& speed);
 

@@ -11,6 +11,7 @@
 #include "train/app/commands.h"
 #include "train/app/plan.h"
 #include "train/app/scaling.h"
+#include "train/run/loop/data_parallel.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/verdicts.h"
 #include "train/study/sweep/sweep.h"

@@ -92,6 +92,12 @@ double least_bytes(const Config& config) {
          sizeof(real);
 }
 
+/// Returns true if a smaller batch would not save memory.
+bool has_leaves_of_one_sequence(const Config& config) {
+  const Index parameters = LanguageModel(config.model).parameters().count();
+  return leaves_per_micro_batch(config, parameters) == config.data.batch_size;
+}
+
 }  // namespace
 
 void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free) {
@@ -111,8 +117,9 @@ void require_memory(const Config& config, Index processes, std::optional<std::ui
       several ? fmt::format("{} processes", processes) : "a training step",
       several ? "need" : "needs", least_bytes(config) > share ? "more than " : "",
       system::describe_bytes(bytes), system::describe_bytes(static_cast<double>(*free)));
-  text += processes > 1 ? "--jobs, data.batch_size" : "data.batch_size";
-  text += " or the sizes of the model";
+  if (processes > 1) text += "--jobs, ";
+  if (!has_leaves_of_one_sequence(config)) text += "data.batch_size, ";
+  text += "data.seq_len or the sizes of the model";
   if (config.train.activation_checkpointing == ActivationCheckpointing::none) {
     Config checkpointed = config;
     checkpointed.train.activation_checkpointing = ActivationCheckpointing::blocks;

@@ -143,6 +143,11 @@ TEST_P(WholeBatchTogether, has_the_bits_of_one_process_with_unequal_scored_targe
   expect_the_bits_of_one(GetParam());
 }
 
+TEST_P(WholeBatchTogether, has_the_bits_of_one_process_with_packed_documents) {
+  project.config.data.eos_token_id = '\n';
+  expect_the_bits_of_one(GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Processes, WholeBatchTogether, testing::Values(2, 3, 4, 8),
                          testing::PrintToStringParamName());
 

@@ -98,14 +98,19 @@ double whole_step(TrainState& state, const std::vector<Batch>& batches,
 }
 
 TEST(Leaves, leave_the_loss_and_the_gradients_of_a_step) {
-  for (const bool has_z_loss : {false, true}) {
+  for (const bool has_documents : {false, true}) {
     TinyProject project("diff_v2");
     project.config.data.batch_size = 5;
     project.config.train.gradient_accumulation_steps = 2;
-    if (has_z_loss) project.config.model.z_loss_weight = 0.1;
-    Batch all_scored = uneven_batch(5);
-    all_scored.scored.clear();
-    const std::vector<Batch> batches{uneven_batch(5), all_scored};
+    project.config.model.z_loss_weight = has_documents ? 0 : 0.1;
+    std::vector<Batch> batches{uneven_batch(5), uneven_batch(5)};
+    batches[1].scored.clear();
+    if (has_documents) {
+      project.config.data.eos_token_id = 7;
+      for (Batch& batch : batches)
+        for (size_t i = 3; i < batch.tokens.size(); i += 5) batch.tokens[i] = 7;
+      ASSERT_NE(batches[0].document_offsets(7)->at(15), 0);
+    }
     TrainState state(project.config, std::make_unique<FixedBatches>(batches, 256));
     std::vector<Tensor> expected;
     const double loss = whole_step(state, batches, expected);

@@ -76,7 +76,7 @@ BuildInfo build_info() {
 }
 
 std::string slower_level_reason() {
-  const std::string level = DIFFTAPE_LEVEL, best = level_of_processor();
+  const std::string level = build_info().level, best = level_of_processor();
   if (level.empty() || level == best) return "";
   std::string cause = fmt::format("reinstall difftape, since glibc-hwcaps/{} has no library", best);
   const char* tunables = std::getenv("GLIBC_TUNABLES");

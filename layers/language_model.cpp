@@ -96,7 +96,7 @@ Var LanguageModel::loss(Tape& tape, const TokenBatch& tokens, std::span<const st
 
 Var LanguageModel::loss_of(const Hidden& hidden, const Var& weight,
                            std::span<const std::int32_t> targets, LossTerms* terms) {
-  const Var loss = cross_entropy(hidden.x, weight, targets, loss_options(), terms);
+  Var loss = cross_entropy(hidden.x, weight, targets, loss_options(), terms);
   if (!hidden.router_loss.defined()) return loss;
   if (terms) terms->router_loss = static_cast<double>(hidden.router_loss.value().item());
   return add(loss, hidden.router_loss);

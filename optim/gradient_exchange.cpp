@@ -12,7 +12,7 @@ GradientExchange::GradientExchange(ParameterSet& parameters, const Shards& shard
   for (size_t i = 0; i < received_.size(); ++i) {
     for (const Piece& piece : shards.pieces(i)) {
       if (piece.owner != distributed::rank()) continue;
-      std::vector<TreeSum::Part>& parts = received_[i].emplace_back(piece).parts;
+      std::vector<TreeSum::Part>& parts = received_[i].emplace_back(Received{piece, {}}).parts;
       for (Index from = 0; from < distributed::count(); ++from) {
         if (from == distributed::rank()) continue;
         for (const LeafRange& range :

@@ -97,7 +97,7 @@ Var Attention::context_of(const AttentionOperands& in, KvCache* cache, Tensor* s
   }
   if (cache) keep_selection(values_of(in), *cache);
   if (!context_rule_) return attention(in, stats);
-  const Var context = context_rule_(in);
+  Var context = context_rule_(in);
   const Shape expected{s[0], s[1], mapping().heads_out(), value_dim()};
   require_shape(context.shape() == expected, fields_.context,
                 "its rule made a context {}; need (B, T, output heads, E) = {}",

@@ -104,8 +104,8 @@ void compare_blocks(Index seq, int rounds) {
       {"all blocks", {kSize, blocks}}};
   AttentionCall call = attention_call("diff_v2", kHeads, kHeadDim, 1, seq);
   std::vector<std::function<void()>> works;
-  for (const auto& [name, sparsity] : cases) {
-    works.push_back([&call, sparsity] {
+  for (const auto& each : cases) {
+    works.push_back([&call, &sparsity = each.second] {
       call.in.blocks = sparsity;
       call.run();
     });

@@ -224,7 +224,8 @@ list(FILTER one_model EXCLUDE REGEX
   "/train/study/|/(study|report|runs|config|data|lengths)_command|/app/(plan|length_grid|commands_f32)\\.")
 difftape_program(difftape-f64 f64 train/app/main.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)
-if(CMAKE_CXX_CLANG_TIDY)  # for the sources that only f64 has
+if(CMAKE_CXX_CLANG_TIDY)
+  # For the sources that only f64 has.
   list(REMOVE_ITEM one_model ${many_models})
   add_library(difftape_lint_f64 OBJECT EXCLUDE_FROM_ALL ${one_model})
   target_link_libraries(difftape_lint_f64 PRIVATE difftape_f64)

@@ -181,8 +181,9 @@ trap 'trap - TERM; kill 0' INT TERM  # jobs in the background ignore an interrup
 mkdir -p "$work"
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- . ':!*.md' || commit+=-dirty
-sources=$(git ls-files -co --exclude-standard -- cmake core autograd layers optim train/stats tests \
-  ':!tests/mutants' | xargs cat | sha256sum | cut -c 1-16)
+sources=$(git ls-files -co --exclude-standard -- CMakeLists.txt CMakePresets.json cmake core autograd \
+  layers optim train/stats train/app/gradcheck tests ':!tests/mutants' | xargs cat | sha256sum |
+  cut -c 1-16)
 [ -f "$build/build.ninja" ] || cmake --preset release >/dev/null
 run_left f64  # finds most and is quick
 run_left proofs_f64

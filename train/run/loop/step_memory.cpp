@@ -92,12 +92,6 @@ double least_bytes(const Config& config) {
          sizeof(real);
 }
 
-/// Returns true if a smaller batch would not save memory.
-bool has_leaves_of_one_sequence(const Config& config) {
-  const Index parameters = LanguageModel(config.model).parameters().count();
-  return leaves_per_micro_batch(config, parameters) == config.data.batch_size;
-}
-
 }  // namespace
 
 void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free) {
@@ -118,7 +112,10 @@ void require_memory(const Config& config, Index processes, std::optional<std::ui
       several ? "need" : "needs", least_bytes(config) > share ? "more than " : "",
       system::describe_bytes(bytes), system::describe_bytes(static_cast<double>(*free)));
   if (processes > 1) text += "--jobs, ";
-  if (!has_leaves_of_one_sequence(config)) text += "data.batch_size, ";
+  Config halved = config;
+  halved.data.batch_size = std::max<Index>(1, config.data.batch_size / 2);
+  constexpr double kWorthwhile = 0.9;  // a leaf may have one sequence whatever the batch
+  if (needed(halved) < kWorthwhile * bytes) text += "data.batch_size, ";
   text += "data.seq_len or the sizes of the model";
   if (config.train.activation_checkpointing == ActivationCheckpointing::none) {
     Config checkpointed = config;

@@ -235,7 +235,8 @@ void end_finished(const TrainState& state, const TrainRequest& request, RunWrite
                   bool done) {
   const std::string dir = request.out.string();
   const std::string line =
-      done ? fmt::format("{} is finished: nothing to do; --set train.steps=N trains longer", dir)
+      done ? fmt::format("{} is finished: nothing to do; --init-from {} begins a longer run", dir,
+                         dir)
            : fmt::format("finished; results are in {}", dir);
   if (writer)
     writer->end(state, RunState::finished, system::Exit::ok, line);

@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(Attention, EveryKindTogether, testing::ValuesIn(attenti
 /// Returns a configuration with parameters of several blocks, one of them far larger than the rest.
 Config with_a_large_embedding(Config config) {
   config = test::wider(config);
-  config.model.vocab_size = 4096;
+  config.model.vocab_size = 16384;
   config.model.d_ff = 320;
   config.model.tie_word_embeddings = true;
   return config;

@@ -114,7 +114,7 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   }
   EXPECT_THAT(test::output(project.difftape(command)), HasSubstr("resuming after step "));
   const std::string third = test::output(project.difftape(command));
-  const std::string nothing = "run is finished: nothing to do; --set train.steps=N trains longer\n";
+  const std::string nothing = "run is finished: nothing to do; --init-from run begins a longer run\n";
   EXPECT_THAT(third, EndsWith(nothing));
   const Outcome directory = project.difftape({"train", "run", "--resume"});
   EXPECT_THAT(directory.out, EndsWith(nothing)) << "its own configuration";
@@ -138,7 +138,7 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   };
   const auto before = files();
   EXPECT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_THAT(project.console.str(), EndsWith("trains longer\n"));
+  EXPECT_THAT(project.console.str(), EndsWith("begins a longer run\n"));
   EXPECT_TRUE(files() == before);
 
   fs::remove(project / "run/metrics.h5");

@@ -120,7 +120,8 @@ void print_decoding(const Arguments& arguments) {
         const auto speed = [&](double q) {
           return fmt::format("{:.3f}", stats::quantile(speeds, q));
         };
-        const double bytes = static_cast<double>(each.cache.bytes_read()) / static_cast<double>(batch);
+        const double bytes =
+            static_cast<double>(each.cache.bytes_read()) / static_cast<double>(batch);
         table.rows.push_back({std::to_string(batch), std::to_string(context), each.name, rate(0.5),
                               rate(0.1), rate(0.9), speed(0.5), speed(0.1), speed(0.9),
                               fmt::format("{:.2f}", bytes / 1e6)});

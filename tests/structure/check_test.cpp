@@ -74,7 +74,8 @@ TEST_F(Checks, stay_passed_if_only_other_files_change) {
   const auto passed = [](const char* check) {
     return HasSubstr(std::string(check) + " passed before");
   };
-  EXPECT_THAT(changed("docs/page.md"), AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
+  EXPECT_THAT(changed("docs/page.md"),
+              AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
   EXPECT_THAT(output(shell("tests/check/check.sh test")), passed("test")) << "it wrote its own row";
   EXPECT_THAT(changed("configs/studies/s.yaml"),
               AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));

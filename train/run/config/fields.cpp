@@ -160,9 +160,10 @@ std::vector<Field> train_fields() {
               "Number of batches in the final validation; 0 means all held-out batches up to "
               "{}, or train.eval_batches of a generated task.",
               kFinalEvalBatches)),
-      field<at, &T::checkpoint_interval>("train.checkpoint_interval", at_least(0), "steps",
-                                         "Steps between checkpoints; 0 means every train.checkpoint_minutes and at the end.",
-                                         kBesideModel),
+      field<at, &T::checkpoint_interval>(
+          "train.checkpoint_interval", at_least(0), "steps",
+          "Steps between checkpoints; 0 means every train.checkpoint_minutes and at the end.",
+          kBesideModel),
       field<at, &T::checkpoint_minutes>(
           "train.checkpoint_minutes", at_least(0), "minutes",
           "Also write a checkpoint after this time without one, so that a power cut loses no more; "

@@ -114,7 +114,8 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   }
   EXPECT_THAT(test::output(project.difftape(command)), HasSubstr("resuming after step "));
   const std::string third = test::output(project.difftape(command));
-  const std::string nothing = "run is finished: nothing to do; --init-from run begins a longer run\n";
+  const std::string nothing =
+      "run is finished: nothing to do; --init-from run begins a longer run\n";
   EXPECT_THAT(third, EndsWith(nothing));
   const Outcome directory = project.difftape({"train", "run", "--resume"});
   EXPECT_THAT(directory.out, EndsWith(nothing)) << "its own configuration";

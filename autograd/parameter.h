@@ -17,13 +17,13 @@ enum class Role { projection, output, embedding, norm_weight, other, state };
 
 /// The component under which tables of a model count a parameter.
 enum class Component { embedding, attention, mlp, norms, head };
-template <>
-inline constexpr auto kNames<Component> =
-    std::to_array<Named<Component>>({{"embedding", Component::embedding},
-                                     {"attention", Component::attention},
-                                     {"mlp", Component::mlp},
-                                     {"norms", Component::norms},
-                                     {"head", Component::head}});
+constexpr auto names_of(Component) {
+  return std::to_array<Named<Component>>({{"embedding", Component::embedding},
+                                          {"attention", Component::attention},
+                                          {"mlp", Component::mlp},
+                                          {"norms", Component::norms},
+                                          {"head", Component::head}});
+}
 
 /// The location of a parameter in its model.
 struct ModelPart {

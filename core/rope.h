@@ -21,12 +21,12 @@ enum class RopeScalingKind {
   /// connects the two, as in Hugging Face transformers.
   yarn
 };
-template <>
-inline constexpr auto kNames<RopeScalingKind> =
-    std::to_array<Named<RopeScalingKind>>({{"none", RopeScalingKind::none},
-                                           {"linear", RopeScalingKind::linear},
-                                           {"ntk", RopeScalingKind::ntk},
-                                           {"yarn", RopeScalingKind::yarn}});
+constexpr auto names_of(RopeScalingKind) {
+  return std::to_array<Named<RopeScalingKind>>({{"none", RopeScalingKind::none},
+                                                {"linear", RopeScalingKind::linear},
+                                                {"ntk", RopeScalingKind::ntk},
+                                                {"yarn", RopeScalingKind::yarn}});
+}
 
 struct RopeScaling {
   RopeScalingKind rope_type = RopeScalingKind::none;

@@ -13,9 +13,10 @@ namespace difftape {
 /// The scores of a router: softmax(logits) (Shazeer et al. 2017; Fedus et al. 2021) or
 /// sigmoid(logits) (DeepSeek-AI 2024).
 enum class RouterScore { softmax, sigmoid };
-template <>
-inline constexpr auto kNames<RouterScore> = std::to_array<Named<RouterScore>>(
-    {{"softmax", RouterScore::softmax}, {"sigmoid", RouterScore::sigmoid}});
+constexpr auto names_of(RouterScore) {
+  return std::to_array<Named<RouterScore>>(
+      {{"softmax", RouterScore::softmax}, {"sigmoid", RouterScore::sigmoid}});
+}
 
 /// The settings of a router.
 struct RouterRule {

@@ -16,9 +16,10 @@ inline constexpr double kLambdaStd = 0.1;
 /// projections of variance 1 / fan_in, which keep the scale of their input (LeCun et al. 1998),
 /// unit embeddings, scaled residual projections.
 enum class InitPreset { gpt2, torch, lecun };
-template <>
-inline constexpr auto kNames<InitPreset> = std::to_array<Named<InitPreset>>(
-    {{"gpt2", InitPreset::gpt2}, {"torch", InitPreset::torch}, {"lecun", InitPreset::lecun}});
+constexpr auto names_of(InitPreset) {
+  return std::to_array<Named<InitPreset>>(
+      {{"gpt2", InitPreset::gpt2}, {"torch", InitPreset::torch}, {"lecun", InitPreset::lecun}});
+}
 
 /// Standard deviation of a projection: fixed, or relative to the root of its inputs.
 struct ProjectionStd {

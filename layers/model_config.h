@@ -18,10 +18,10 @@ enum class ActivationCheckpointing {
   none,   ///< keeps all
   blocks  ///< keeps the input of each transformer block and runs the block again
 };
-template <>
-inline constexpr auto kNames<ActivationCheckpointing> =
-    std::to_array<Named<ActivationCheckpointing>>({{"none", ActivationCheckpointing::none},
-                                                   {"blocks", ActivationCheckpointing::blocks}});
+constexpr auto names_of(ActivationCheckpointing) {
+  return std::to_array<Named<ActivationCheckpointing>>(
+      {{"none", ActivationCheckpointing::none}, {"blocks", ActivationCheckpointing::blocks}});
+}
 
 /// A mixture of experts in place of the MLP of every block.
 struct MoeConfig {

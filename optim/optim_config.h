@@ -8,22 +8,22 @@ namespace difftape {
 
 /// The update rule (optim/rules).
 enum class OptimizerKind { adamw, muon, stable_adamw, lion, sgd };
-template <>
-inline constexpr auto kNames<OptimizerKind> =
-    std::to_array<Named<OptimizerKind>>({{"adamw", OptimizerKind::adamw},
-                                         {"muon", OptimizerKind::muon},
-                                         {"stable_adamw", OptimizerKind::stable_adamw},
-                                         {"lion", OptimizerKind::lion},
-                                         {"sgd", OptimizerKind::sgd}});
+constexpr auto names_of(OptimizerKind) {
+  return std::to_array<Named<OptimizerKind>>({{"adamw", OptimizerKind::adamw},
+                                              {"muon", OptimizerKind::muon},
+                                              {"stable_adamw", OptimizerKind::stable_adamw},
+                                              {"lion", OptimizerKind::lion},
+                                              {"sgd", OptimizerKind::sgd}});
+}
 
 /// The learning-rate schedule after warm-up (optim/schedule.h).
 enum class ScheduleKind { cosine, linear, constant, wsd };
-template <>
-inline constexpr auto kNames<ScheduleKind> =
-    std::to_array<Named<ScheduleKind>>({{"cosine", ScheduleKind::cosine},
-                                        {"linear", ScheduleKind::linear},
-                                        {"constant", ScheduleKind::constant},
-                                        {"wsd", ScheduleKind::wsd}});
+constexpr auto names_of(ScheduleKind) {
+  return std::to_array<Named<ScheduleKind>>({{"cosine", ScheduleKind::cosine},
+                                             {"linear", ScheduleKind::linear},
+                                             {"constant", ScheduleKind::constant},
+                                             {"wsd", ScheduleKind::wsd}});
+}
 
 struct OptimConfig {
   OptimizerKind name = OptimizerKind::adamw;

@@ -15,46 +15,49 @@ enum class MappingKind {
 };
 
 enum class Pairing { interleaved, split_half };
-template <>
-inline constexpr auto kNames<Pairing> = std::to_array<Named<Pairing>>(
-    {{"interleaved", Pairing::interleaved}, {"split_half", Pairing::split_half}});
+constexpr auto names_of(Pairing) {
+  return std::to_array<Named<Pairing>>(
+      {{"interleaved", Pairing::interleaved}, {"split_half", Pairing::split_half}});
+}
 
 /// The weight of the second map; `one` is the plain difference of the maps.
 enum class LambdaKind { exponential, sigmoid, raw, one };
-template <>
-inline constexpr auto kNames<LambdaKind> =
-    std::to_array<Named<LambdaKind>>({{"exponential", LambdaKind::exponential},
-                                      {"sigmoid", LambdaKind::sigmoid},
-                                      {"raw", LambdaKind::raw},
-                                      {"none", LambdaKind::one}});
+constexpr auto names_of(LambdaKind) {
+  return std::to_array<Named<LambdaKind>>({{"exponential", LambdaKind::exponential},
+                                           {"sigmoid", LambdaKind::sigmoid},
+                                           {"raw", LambdaKind::raw},
+                                           {"none", LambdaKind::one}});
+}
 
 /// The constant in the exponential lambda: by layer, or fixed.
 enum class LambdaInit { schedule, constant };
-template <>
-inline constexpr auto kNames<LambdaInit> = std::to_array<Named<LambdaInit>>(
-    {{"schedule", LambdaInit::schedule}, {"constant", LambdaInit::constant}});
+constexpr auto names_of(LambdaInit) {
+  return std::to_array<Named<LambdaInit>>(
+      {{"schedule", LambdaInit::schedule}, {"constant", LambdaInit::constant}});
+}
 
 /// The denominator of a softmax: its sum, plus exp(0), or plus exp of a learned sink per head.
 enum class SoftmaxDenominator { softmax, softmax1, sink };
-template <>
-inline constexpr auto kNames<SoftmaxDenominator> =
-    std::to_array<Named<SoftmaxDenominator>>({{"softmax", SoftmaxDenominator::softmax},
-                                              {"softmax1", SoftmaxDenominator::softmax1},
-                                              {"sink", SoftmaxDenominator::sink}});
+constexpr auto names_of(SoftmaxDenominator) {
+  return std::to_array<Named<SoftmaxDenominator>>({{"softmax", SoftmaxDenominator::softmax},
+                                                   {"softmax1", SoftmaxDenominator::softmax1},
+                                                   {"sink", SoftmaxDenominator::sink}});
+}
 
 /// A gate sigmoid(x W^T) on each element of the context, or on each head.
 enum class Gate { none, elementwise, head };
-template <>
-inline constexpr auto kNames<Gate> = std::to_array<Named<Gate>>({{"none", Gate::none},
-                                                                 {"elementwise", Gate::elementwise},
-                                                                 {"head", Gate::head}});
+constexpr auto names_of(Gate) {
+  return std::to_array<Named<Gate>>(
+      {{"none", Gate::none}, {"elementwise", Gate::elementwise}, {"head", Gate::head}});
+}
 
 /// The maps that choose the blocks of keys of block-sparse attention: all maps of a group by their
 /// summed scores, or first and second maps each for themselves.
 enum class BlockSelection { averaged, separately };
-template <>
-inline constexpr auto kNames<BlockSelection> = std::to_array<Named<BlockSelection>>(
-    {{"averaged", BlockSelection::averaged}, {"separately", BlockSelection::separately}});
+constexpr auto names_of(BlockSelection) {
+  return std::to_array<Named<BlockSelection>>(
+      {{"averaged", BlockSelection::averaged}, {"separately", BlockSelection::separately}});
+}
 
 /// All properties of an attention layer, with defaults resolved. Two configurations make the same
 /// layer if and only if these are equal.

@@ -64,12 +64,9 @@ NamedModel import_model(const std::filesystem::path& where,
 /// OutputError.
 void write_imported(const NamedModel& named, const std::filesystem::path& checkpoint);
 
+constexpr auto names_of(ExportFormat) {
+  return std::to_array<Named<ExportFormat>>(
+      {{"safetensors", ExportFormat::safetensors}, {"hf", ExportFormat::hf}});
+}
+
 }  // namespace difftape::run
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<run::ExportFormat> = std::to_array<Named<run::ExportFormat>>(
-    {{"safetensors", run::ExportFormat::safetensors}, {"hf", run::ExportFormat::hf}});
-
-}  // namespace difftape

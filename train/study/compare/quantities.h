@@ -69,15 +69,10 @@ const Quantity* find_quantity(std::string_view name);
 /// Returns a quantity by name. Throws std::logic_error, a bug, for an unknown name.
 const Quantity& quantity(std::string_view name);
 
-}  // namespace difftape::study
-
-namespace difftape {
-
 /// Names of the axis in verdicts.csv.
-template <>
-inline constexpr auto kNames<study::Scale> =
-    std::to_array<Named<study::Scale>>({{"linear", study::Scale::difference},
-                                        {"log", study::Scale::ratio},
-                                        {"root", study::Scale::root}});
+constexpr auto names_of(Scale) {
+  return std::to_array<Named<Scale>>(
+      {{"linear", Scale::difference}, {"log", Scale::ratio}, {"root", Scale::root}});
+}
 
-}  // namespace difftape
+}  // namespace difftape::study

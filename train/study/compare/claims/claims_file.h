@@ -57,28 +57,21 @@ enum class Rank { primary, secondary, exploratory };
 /// Combination of a claim's differences at several sizes.
 enum class Over { no_sizes, mean, slope };
 
-}  // namespace difftape::study
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<study::Expect> =
-    std::to_array<Named<study::Expect>>({{"lower", study::Expect::lower},
-                                         {"higher", study::Expect::higher},
-                                         {"equivalent", study::Expect::equivalent},
-                                         {"not_higher", study::Expect::not_higher}});
-template <>
-inline constexpr auto kNames<study::Rank> =
-    std::to_array<Named<study::Rank>>({{"primary", study::Rank::primary},
-                                       {"secondary", study::Rank::secondary},
-                                       {"exploratory", study::Rank::exploratory}});
-template <>
-inline constexpr auto kNames<study::Over> = std::to_array<Named<study::Over>>(
-    {{"", study::Over::no_sizes}, {"mean", study::Over::mean}, {"slope", study::Over::slope}});
-
-}  // namespace difftape
-
-namespace difftape::study {
+constexpr auto names_of(Expect) {
+  return std::to_array<Named<Expect>>({{"lower", Expect::lower},
+                                       {"higher", Expect::higher},
+                                       {"equivalent", Expect::equivalent},
+                                       {"not_higher", Expect::not_higher}});
+}
+constexpr auto names_of(Rank) {
+  return std::to_array<Named<Rank>>({{"primary", Rank::primary},
+                                     {"secondary", Rank::secondary},
+                                     {"exploratory", Rank::exploratory}});
+}
+constexpr auto names_of(Over) {
+  return std::to_array<Named<Over>>(
+      {{"", Over::no_sizes}, {"mean", Over::mean}, {"slope", Over::slope}});
+}
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 

@@ -29,22 +29,14 @@ struct Verdict {
   std::string words() const;
 };
 
-}  // namespace difftape::study
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<study::Finding> =
-    std::to_array<Named<study::Finding>>({{"supported", study::Finding::supported},
-                                          {"contradicted", study::Finding::contradicted},
-                                          {"equivalent", study::Finding::equivalent},
-                                          {"inconclusive", study::Finding::inconclusive},
-                                          {"not testable here", study::Finding::not_testable},
-                                          {"not tested", study::Finding::not_tested}});
-
-}  // namespace difftape
-
-namespace difftape::study {
+constexpr auto names_of(Finding) {
+  return std::to_array<Named<Finding>>({{"supported", Finding::supported},
+                                        {"contradicted", Finding::contradicted},
+                                        {"equivalent", Finding::equivalent},
+                                        {"inconclusive", Finding::inconclusive},
+                                        {"not testable here", Finding::not_testable},
+                                        {"not tested", Finding::not_tested}});
+}
 
 /// False discovery rate of exploratory verdicts (Benjamini and Hochberg).
 constexpr double kFalseDiscoveryRate = 0.10;

@@ -10,7 +10,6 @@
 
 #include "autograd/ops.h"
 #include "core/distributed.h"
-#include "core/parallel.h"
 #include "core/real.h"
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/records/metric_registry.h"
@@ -141,43 +140,32 @@ std::vector<std::pair<std::string, double>> TaskAccuracy::metrics() const {
 
 namespace {
 
-/// Optional sums over batches besides the loss.
-struct Sums {
-  std::optional<TaskAccuracy> score;
-  std::optional<PositionLosses> positions;
-
-  bool need_logits() const { return score || positions; }
-  void add(const Batch& batch, const Tensor& logits) {
-    if (score) score->add(batch, logits);
-    if (positions) positions->add(batch, logits);
-  }
-};
-
-/// Returns the loss terms of a batch and adds the batch to the sums.
+/// Returns the loss terms of a batch and adds its hits to `score`, if given.
 LossTerms terms_of(LanguageModel& model, const Batch& batch, const ValidationRequest& request,
-                   Sums& sums) {
+                   std::optional<TaskAccuracy>& score) {
   const std::vector<std::int32_t> inputs = batch.inputs(), targets = batch.targets();
   const TokenBatch tokens{inputs, batch.batch, batch.seq,
                           batch.document_offsets(request.eos_token_id)};
   Tape tape(Tape::Mode::inference, request.precision);
   tape.set_events(request.events);
   LossTerms terms;
-  if (!sums.need_logits()) {
+  if (score) {
+    auto both = model.loss_and_logits(tape, tokens, targets);
+    score->add(batch, both.logits.value());
+    terms = std::move(both.terms);
+  } else {
     model.loss(tape, tokens, targets, ActivationCheckpointing::none, &terms);
-    return terms;
   }
-  auto both = model.loss_and_logits(tape, tokens, targets);
-  sums.add(batch, both.logits.value());
-  return std::move(both.terms);
+  return terms;
 }
 
 }  // namespace
 
 Validation validate(LanguageModel& model, const ValidationData& data,
                     const ValidationRequest& request) {
-  Sums sums;
-  if (data.best()) sums.score.emplace(data.grid());
-  if (request.positions) sums.positions.emplace();
+  std::optional<TaskAccuracy> score;
+  if (data.best()) score.emplace(data.grid());
+  PositionLosses positions;
   Validation result;
   const Index begin = request.batches * distributed::rank() / distributed::count();
   const Index end = request.batches * (distributed::rank() + 1) / distributed::count();
@@ -186,15 +174,16 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   OriginLosses origins(data, request.batches);
   for (Index i = begin; i < end; ++i) {
     const Batch batch = data.val_batch(i);
-    const LossTerms terms = terms_of(model, batch, request, sums);
+    const LossTerms terms = terms_of(model, batch, request, score);
     losses[i] = static_cast<double>(terms.cross_entropy);
     scored[i] = batch.scored_targets();
     origins.add(i, batch, terms.row_losses);
+    if (request.positions) positions.add(batch, terms.row_losses);
   }
   distributed::combine(losses);
   distributed::combine(scored);
   origins.share();
-  if (sums.score) sums.score->share();
+  if (score) score->share();
   double total = 0, weights = 0;
   for (size_t i = 0; i < losses.size(); ++i) {
     result.tokens += scored[i];
@@ -204,20 +193,13 @@ Validation validate(LanguageModel& model, const ValidationData& data,
     weights += weight;
   }
   result.loss = total / weights;
-  result.metrics = sums.score ? sums.score->metrics() : origins.domains();
+  result.metrics = score ? score->metrics() : origins.domains();
   result.groups = origins.groups();
-  if (sums.positions) result.loss_by_position = sums.positions->means();
+  result.loss_by_position = positions.means();
   return result;
 }
 
 namespace {
-
-double cross_entropy(std::span<const real> logits, std::int32_t target) {
-  const double most = *std::ranges::max_element(logits);
-  double sum = 0;
-  for (const real logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  return most + std::log(sum) - static_cast<double>(logits[target]);
-}
 
 /// Returns the text bytes of the scored targets of the first `batches`.
 Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
@@ -230,22 +212,17 @@ Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index 
 
 }  // namespace
 
-void PositionLosses::add(const Batch& batch, const Tensor& logits) {
+void PositionLosses::add(const Batch& batch, std::span<const double> row_losses) {
   const std::vector<std::int32_t> targets = batch.targets();
-  const auto vocab = static_cast<size_t>(logits.shape()[2]);
-  const auto places = static_cast<size_t>(batch.seq);
-  if (sums_.size() < places) {
-    sums_.resize(places);
-    counts_.resize(places);
+  const auto places = std::max(sums_.size(), static_cast<size_t>(batch.seq));
+  sums_.resize(places);
+  counts_.resize(places);
+  for (size_t row = 0; row < targets.size(); ++row) {
+    if (targets[row] == kIgnoreIndex) continue;
+    const size_t at = row % static_cast<size_t>(batch.seq);
+    sums_[at] += row_losses[row];
+    ++counts_[at];
   }
-  parallel_for(batch.seq, [&](Index place) {
-    const auto at = static_cast<size_t>(place);
-    for (size_t row = at; row < targets.size(); row += places) {
-      if (targets[row] == kIgnoreIndex) continue;
-      sums_[at] += cross_entropy({logits.data() + row * vocab, vocab}, targets[row]);
-      ++counts_[at];
-    }
-  });
 }
 
 std::vector<double> PositionLosses::means() const {

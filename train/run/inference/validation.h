@@ -82,7 +82,7 @@ struct ValidationRequest {
   Index eos_token_id = -1;  ///< attention stays within documents that this token ends
   Precision precision = Precision::full;
   Tape::Events events{};   ///< events of the tapes
-  bool positions = false;  ///< also measure loss_by_position, which needs all logits of a batch
+  bool positions = false;  ///< also measure loss_by_position
 };
 
 /// Results of a validation.
@@ -92,7 +92,8 @@ struct Validation {
   std::vector<std::pair<std::string, double>> metrics;
   Index tokens = 0;    ///< number of scored tokens
   GroupLosses groups;  ///< for held-out text
-  /// Nats per scored token by position in the sequence, from 0; NaN for unscored positions.
+  /// Nats per scored token by position in the sequence, from 0; NaN for unscored positions. Empty
+  /// unless requested.
   std::vector<double> loss_by_position = {};
 };
 
@@ -105,8 +106,8 @@ Validation validate(LanguageModel& model, const ValidationData& data,
 /// sequences longer than in training.
 class PositionLosses {
  public:
-  /// Adds a batch with its logits (B, T, V).
-  void add(const Batch& batch, const Tensor& logits);
+  /// Adds a batch with its LossTerms::row_losses in nats.
+  void add(const Batch& batch, std::span<const double> row_losses);
   /// Returns the mean cross-entropy by position, nats per scored token; NaN if none is scored.
   std::vector<double> means() const;
 

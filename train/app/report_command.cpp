@@ -10,6 +10,7 @@
 #include <span>
 #include <thread>
 
+#include "core/error.h"
 #include "train/app/commands.h"
 #include "train/run/records/progress.h"
 #include "train/study/compare/claims/output.h"
@@ -157,25 +158,26 @@ enum class Seen { nothing, some_go_on, all_have_ended };
 /// Reload interval of a page of runs in training.
 constexpr int kRefreshSeconds = 5;
 
-/// Calls `look` whenever a file of the runs in these directories was written, with pauses that
-/// leave the processor to the runs. Returns ok after all runs have ended and no sweep has queued
-/// runs, or the code of a signal. Throws MissingInput if a path is not a directory.
+/// Calls `look` again and again, with pauses that leave the processor to the runs. Returns ok after
+/// all runs have ended and no sweep has queued runs, or the code of a signal. Throws MissingInput
+/// if a path is not a directory.
 system::Exit watch_runs(const std::vector<fs::path>& dirs, const std::function<Seen()>& look) {
   using namespace std::chrono_literals;
   using Clock = std::chrono::steady_clock;
   // Minimum pause between two calls of `look`, and interval of checks for signals.
   constexpr Clock::duration kPause = 2s, kTick = 200ms;
+  for (const fs::path& dir : dirs) {
+    std::error_code ignored;
+    throw_if<MissingInput>(!fs::is_directory(dir, ignored),
+                           "--watch: {} is not a directory; give the directory of a run or a sweep",
+                           dir.string());
+  }
   const system::StopRequest stop;
-  study::RunWatch runs(dirs);
   while (stop.received() == system::Exit::ok) {
-    if (!runs.changed()) {
-      std::this_thread::sleep_for(kTick);
-      continue;
-    }
     const auto begin = Clock::now();
     const Seen seen = look();
     std::fflush(stdout);
-    if (seen == Seen::all_have_ended && !runs.more_to_come()) break;
+    if (seen == Seen::all_have_ended && !study::more_to_come(dirs)) break;
     const auto end = begin + std::max(kPause, 10 * (Clock::now() - begin));
     while (stop.received() == system::Exit::ok && Clock::now() < end) {
       std::this_thread::sleep_for(kTick);

@@ -140,7 +140,7 @@ TEST_F(ReportCommand, shows_a_run_in_progress_and_keeps_it_out_of_the_statistics
       {.name = "a-seed3", .floor = 9, .seed = 3, .arm = "a", .state = run::RunState::running});
   const Outcome killed = report({"sweep"});
   EXPECT_EQ(killed.err,
-            "difftape: sweep/a-seed3: killed after step 100 of 100, since no process trains it; "
+            "difftape: sweep/a-seed3: killed after step 100 of 100: no process is training it; "
             "`difftape train sweep/a-seed3 --resume` resumes it; not in the statistics\n");
   EXPECT_THAT(killed.out, HasSubstr("2 finished, 1 killed"));
   const system::DirectoryLock training(third);

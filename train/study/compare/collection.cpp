@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -67,14 +66,12 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
     if (run.status.state == run::RunState::running) how = "not finished " + at;
     if (run.status.state == run::RunState::killed) {
       how = fmt::format(
-          "killed {}, since no process trains it; `difftape train {} --resume` resumes it", at,
+          "killed {}: no process is training it; `difftape train {} --resume` resumes it", at,
           run.dir.string());
     }
     notes.push_back(fmt::format("{}: {}; not in the statistics", run.dir.string(), how));
   }
 }
-
-constexpr std::array kFiles = {"status.json", "metrics.jsonl", kIndexFile};
 
 bool has_more(const fs::path& dir) {
   if (!system::is_there(dir / kIndexFile) || !system::DirectoryLock::is_held(dir)) return false;
@@ -153,26 +150,6 @@ std::string builds_note(std::span<const RunRecord> runs) {
 }
 
 }  // namespace
-
-std::string state_of(const fs::path& dir) {
-  std::set<std::string> lines;  // skips files that vanish meanwhile
-  const auto add = [&](const fs::path& file) {
-    std::error_code error;
-    const auto size = fs::file_size(file, error);
-    if (error) return;
-    const auto time = fs::last_write_time(file, error).time_since_epoch().count();
-    lines.insert(fmt::format("{} {} {}\n", file.string(), size, time));
-  };
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (std::ranges::find(kFiles, entry->path().filename()) != kFiles.end()) add(entry->path());
-    const fs::path parent = entry->path().parent_path();
-    if (entry->path().filename() == "lock" && system::DirectoryLock::is_held(parent))
-      lines.insert(fmt::format("{} is held\n", entry->path().string()));
-  }
-  return fmt::to_string(fmt::join(lines, ""));
-}
 
 std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
   std::vector<fs::path> paths;
@@ -258,24 +235,7 @@ std::optional<Collection> collect_runs_so_far(std::span<const fs::path> inputs) 
   return {};
 }
 
-RunWatch::RunWatch(std::vector<fs::path> dirs) : dirs_(std::move(dirs)) {
-  for (const fs::path& dir : dirs_) {
-    std::error_code ignored;
-    if (fs::is_directory(dir, ignored)) continue;
-    throw MissingInput(fmt::format(
-        "--watch: {} is not a directory; give the directory of a run or a sweep", dir.string()));
-  }
-}
-
-bool RunWatch::changed() {
-  std::string now = " ";
-  for (const fs::path& dir : dirs_) now += state_of(dir);
-  const bool changed = now != seen_;
-  seen_ = std::move(now);
-  return changed;
-}
-
-bool RunWatch::more_to_come() const { return std::ranges::any_of(dirs_, has_more); }
+bool more_to_come(std::span<const fs::path> dirs) { return std::ranges::any_of(dirs, has_more); }
 
 namespace {
 

@@ -19,10 +19,6 @@ namespace difftape::study {
 /// MissingInput if a directory neither is nor contains a run.
 std::vector<std::filesystem::path> run_directories(std::span<const std::filesystem::path> dirs);
 
-/// Returns a string that changes when the progress of a run below a directory changes. It lists
-/// progress files with sizes and times, and the held locks.
-std::string state_of(const std::filesystem::path& dir);
-
 struct Collection {
   std::vector<RunRecord> runs;     ///< runs of directories first, then runs of indexes
   std::vector<std::string> notes;  ///< runs that are omitted or incomplete
@@ -42,21 +38,8 @@ std::optional<Collection> collect_runs_so_far(std::span<const std::filesystem::p
 /// Returns the folder of an input of collect_runs: the input, or the folder of an index file.
 std::filesystem::path folder_of(const std::filesystem::path& input);
 
-/// Detects changes of runs in training.
-class RunWatch {
- public:
-  /// Takes directories that are runs, or contain or will contain runs. Throws MissingInput for
-  /// others.
-  explicit RunWatch(std::vector<std::filesystem::path> dirs);
-
-  /// Returns whether a file of a run was written since the last call; true for the first call.
-  bool changed();
-  bool more_to_come() const;
-
- private:
-  std::vector<std::filesystem::path> dirs_;
-  std::string seen_;
-};
+/// Returns whether one of the directories is a sweep in training with queued or running runs.
+bool more_to_come(std::span<const std::filesystem::path> dirs);
 
 /// Directory, state, steps, last losses, spikes and last write time of a run; "-" or null for a
 /// missing number. `object` also has name, arm, and where the run diverged.

@@ -123,7 +123,7 @@ void compare_blocks(Index seq, int rounds) {
 
 void measure_memory() {
   system::Table table{
-      {{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes a token"}}, {}};
+      {{"", "T"}, {"softmax", "MB"}, {"V1", "MB"}, {"V2", "MB"}, {"V2", "bytes per token"}}, {}};
   for (const Index seq : {1024, 4096, 16384}) {
     const auto extra = [seq](const char* kind) {
       AttentionCall call = attention_call(kind, kHeads, kHeadDim, 1, seq);

@@ -106,7 +106,7 @@ void print_decoding(const Arguments& arguments) {
                        {"- speed, first = 1 -", "median"},
                        {"- speed, first = 1 -", "10 %"},
                        {"- speed, first = 1 -", "90 %"},
-                       {"cache", "MB a token"}},
+                       {"cache", "MB per token"}},
                       {}};
   for (const Index batch : arguments.batches) {
     std::vector<Writer> writers = make_writers(arguments, batch);

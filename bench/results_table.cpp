@@ -100,9 +100,9 @@ std::string results_table(const std::vector<CandidateGroup>& groups, const std::
   const bool labelled = groups.size() > 1;
   system::Table table{{{"", "candidate", true},
                        {"", "parameters"},
-                       {"ms a step", "median"},
-                       {"ms a step", "10 %"},
-                       {"ms a step", "90 %"},
+                       {"ms per step", "median"},
+                       {"ms per step", "10 %"},
+                       {"ms per step", "90 %"},
                        {"", "us/token"},
                        {"", "tokens/s"},
                        {"", "of peak"},

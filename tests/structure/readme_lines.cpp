@@ -8,7 +8,7 @@ namespace {
 
 const std::string kCommand =
     "difftape "
-    "((?:train|sweep|report|eval|generate|plan|config|dump-grads|replay|verify|gradcheck|"
+    "((?:train|sweep|report|eval|lengths|generate|plan|config|dump-grads|replay|verify|gradcheck|"
     "doctor|completion|data|export|import|init|runs|diff)\\b";
 
 /// Appends the command lines in backquotes that name a file; a synopsis does not.

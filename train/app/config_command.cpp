@@ -175,7 +175,7 @@ void keys_command(CLI::App& above) {
 
 void add_arm(CLI::App& command, std::string& arm) {
   add_option(command, "--arm", arm,
-             "For a sweep: an arm, meaning its first run, or the name of a run");
+             "For a sweep: the name of a run, or of an arm to use its first run");
 }
 
 void config_command(CLI::App& program, Context&) {

@@ -154,7 +154,7 @@ void draw_map(svg::Drawing& drawing, const LengthGrid& grid, svg::Point corner,
 
 LengthGrid measure_lengths(const LengthGridRequest& request) {
   throw_if<UsageError>(request.batches && *request.batches < 1,
-                       "--batches: {} is out of range, but must be at least 1",
+                       "--batches: expected an integer of at least 1, got {}",
                        request.batches.value_or(0));
   std::vector<run::Config> configs;
   for (const std::string& model : request.models) {

@@ -75,8 +75,9 @@ void verify_command(CLI::App& program, Context& context) {
   CLI::App& command = add_command(program, "verify", "Train a run again and compare every bit",
                                   {"verify runs/mine", "verify runs/mine --threads 1,2 --from 6"});
   add_option(command, "RUN", a->run, "Run directory")->required();
-  add_list(command, "--threads", a->request.threads,
-           "Thread counts to train with, separated by commas (default: one run)");
+  add_list(
+      command, "--threads", a->request.threads,
+      "Thread counts to train with, separated by commas (default: the current number of threads)");
   add_option(command, "--from", a->request.from,
              "Start at the latest checkpoint up to this step (default: the first step)");
   command.callback([a, &context] {

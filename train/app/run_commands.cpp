@@ -199,8 +199,8 @@ void train_command(CLI::App& program, Context& context) {
   add_config(command, a->config);
   add_set(command, a->overrides);
   add_option(command, "--out", a->out,
-             "Run directory (default: run.out, or runs/<run.name>); auto picks the first free of "
-             "that, that-2, that-3, ...");
+             "Run directory (default: run.out, or runs/<run.name>); auto picks the first unused of "
+             "DIR, DIR-2, DIR-3, ...");
   command.add_flag(fmt::format("--resume{{{}}}", kResume), a->resume,
                    "Continue the run from its latest checkpoint; --resume=auto starts the run if "
                    "there is nothing to continue");

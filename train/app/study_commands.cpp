@@ -78,20 +78,21 @@ void plan_command(CLI::App& program, Context&) {
   add_arm(command, a->arm);
   CLI::Option* kinds = add_list(command, "--kinds", a->kinds,
                                 "Attention kinds to compare, separated by commas (default: all)");
-  CLI::Option* processes =
-      add_list(command, "--processes", a->processes,
-               "Predict the steps of these numbers of processes, separated by commas, instead")
-          ->check(CLI::Range(1, 1 << 20))
-          ->excludes(kinds);
+  CLI::Option* processes = add_list(command, "--processes", a->processes,
+                                    "Instead, predict time and memory of a step for these process "
+                                    "counts, separated by commas")
+                               ->check(CLI::Range(1, 1 << 20))
+                               ->excludes(kinds);
   CLI::Option* rate =
       add_option(command, "--rate", a->rate,
                  "GFLOP/s of one process in whole steps (default: measured on this machine with "
                  "OMP_NUM_THREADS threads)")
           ->needs(processes);
-  add_option(command, "--bandwidth", a->bandwidth, "GB/s of a process's link in each direction")
+  add_option(command, "--bandwidth", a->bandwidth,
+             "Bandwidth of a process's link in each direction, in GB/s")
       ->capture_default_str()
       ->needs(processes);
-  add_option(command, "--latency", a->latency, "Microseconds of a message")
+  add_option(command, "--latency", a->latency, "Latency per message, in microseconds")
       ->capture_default_str()
       ->needs(processes);
   command.callback([a, rate] {
@@ -197,8 +198,8 @@ void sweep_command(CLI::App& program, Context& context) {
   add_option(command, "SWEEP", a->sweep, "Sweep file (YAML)")->required();
   add_set(command, a->overrides);
   add_option(command, "--out", a->out,
-             "Sweep directory (default: runs/<sweep.name>); auto picks the first free of that, "
-             "that-2, that-3, ...");
+             "Sweep directory (default: runs/<sweep.name>); auto picks the first unused of DIR, "
+             "DIR-2, DIR-3, ...");
   add_list(command, "--arms", a->arms,
            "Arms to train, separated by commas (default: sweep.only, or all)");
   add_option(command, "--jobs", a->jobs,

@@ -78,9 +78,10 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_is_an_error_and_chang
   const std::string other =
       test::error(78, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume", "--set",
                                         "optim.lr=0.5"}));
-  EXPECT_EQ(other,
-            "run: has another configuration: optim.lr is 0.01, not 0.5; resume with the run's own "
-            "config.yaml, or start a new run with another --out\n");
+  EXPECT_EQ(
+      other,
+      "run: has a different configuration: optim.lr is 0.01, not 0.5; resume with the run's own "
+      "config.yaml, or start a new run with another --out\n");
 }
 
 TEST_F(BadData, a_report_needs_run_directories) {

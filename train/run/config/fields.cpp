@@ -55,10 +55,10 @@ std::vector<Field> data_fields() {
       field<at, &D::batch_size>("data.batch_size", between(1, kMaxSize), "sequences",
                                 "Number of sequences in one micro-batch."),
       field<at, &D::eos_token_id>(
-          "data.eos_token_id", between(-1, kMaxSize), "token",
+          "data.eos_token_id", between(-1, kMaxSize), "",
           "Token that ends a document; attention stays within each document. -1 disables it."),
       field<at, &D::val_fraction>(
-          "data.val_fraction", strictly_between(0, 1), "fraction",
+          "data.val_fraction", strictly_between(0, 1), "",
           "Fraction of the data held out for validation without data.val_path: whole text files if "
           "there are enough of them, else blocks."),
   };
@@ -118,7 +118,7 @@ std::vector<Field> optim_fields() {
       field<at, &O::warmup_steps>("optim.warmup_steps", at_least(0).or_share_of("train.steps", 5),
                                   "steps",
                                   "Number of steps in which the learning rate rises to its peak."),
-      field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "fraction",
+      field<at, &O::decay_fraction>("optim.decay_fraction", between(0, 1), "",
                                     "Fraction of the steps in the final decay of wsd."),
       field<at, &O::weight_decay>("optim.weight_decay", at_least(0), "",
                                   "Decoupled weight decay of the projections."),

@@ -155,7 +155,7 @@ std::vector<Field> moe_section() {
           "keeps them (Switch, Qwen2-MoE)."),
       field<at, in, &M::router_aux_loss_coef>(
           "model.moe.router_aux_loss_coef", at_least(0), "",
-          "Weight of the load-balancing loss of each layer; Mixtral uses 0.001, Switch 0.01."),
+          "Weight of the load-balancing loss of each layer; Switch uses 0.01."),
       field<at, in, &M::router_z_loss_coef>(
           "model.moe.router_z_loss_coef", at_least(0), "",
           "Weight of the z-loss of router logits in each layer; ST-MoE uses 0.001."),

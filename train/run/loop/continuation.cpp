@@ -116,7 +116,7 @@ void require_continued(const Config& made, const Config& wanted, Index steps,
                        const fs::path& where) {
   const std::string why = why_not_continued(made, wanted, steps);
   if (!why.empty()) {
-    throw ConfigError(fmt::format("{}: has another configuration: {}{}", where.string(), why,
+    throw ConfigError(fmt::format("{}: has a different configuration: {}{}", where.string(), why,
                                   earlier_checkpoint(made, wanted, where)));
   }
 }

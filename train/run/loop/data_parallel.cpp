@@ -90,21 +90,21 @@ void refuse(const Other& other, std::string_view what, std::string_view details)
 
 void require_same(const TrainState& state) {
   if (const Other other = first_other(system::read_text("/proc/self/exe")); other.process > 0)
-    refuse<UsageError>(other, "runs another build of the program", "; start the same binary");
+    refuse<UsageError>(other, "runs a different build of the program", "; start the same binary");
   const std::string engine = fmt::format("{}, bfloat16 {}, vectors {}", gemm_backend(),
                                          bf16_backend_name(), build_info().vectors);
   if (const Other other = first_other(engine); other.process > 0) {
-    refuse<UsageError>(other, "uses another GEMM engine",
+    refuse<UsageError>(other, "uses a different GEMM backend",
                        fmt::format(": {}, not {}; set train.gemm to portable", other.text, engine));
   }
   if (const Other other = first_other(to_yaml(state.config)); other.process > 0) {
     const Config there = config_from_yaml(other.text, "");
-    refuse<ConfigError>(other, "has another configuration",
+    refuse<ConfigError>(other, "has a different configuration",
                         ": " + in_words(differences(there, state.config)) +
                             "; start all processes with the same configuration");
   }
   if (const Other other = first_other(state.data->info().dump()); other.process > 0)
-    refuse<DataError>(other, "has other data",
+    refuse<DataError>(other, "has different data",
                       ": " + other.text + "; give all processes the same files");
 }
 

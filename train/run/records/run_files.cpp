@@ -245,8 +245,8 @@ void remove_partial_start(const fs::path& dir) {
   const system::DirectoryLock lock(dir);
   throw_if<OutputError>(
       !is_partial_start(dir),
-      "{} holds other files than the beginning of a run; nothing is overwritten: remove it, or "
-      "choose another directory with --out",
+      "{} contains files that do not belong to a newly started run; nothing is overwritten: "
+      "remove it, or choose another directory with --out",
       dir.string());
   for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
     std::error_code error;

@@ -55,10 +55,10 @@ RunProgress inspect_directory(const SweepRun& run) {
   }
   if (!other.empty()) {
     if (!run.selected) return progress;
-    throw OutputError(fmt::format(
-        "{} already exists and contains another run than this arm: {}; remove it, or choose "
-        "another directory with --out",
-        dir.string(), other));
+    throw OutputError(
+        fmt::format("{} already exists and contains a different run: {}; remove it, or choose "
+                    "another directory with --out",
+                    dir.string(), other));
   }
   progress.on_disk = fs::exists(dir / "status.json", ignored);
   read_state(dir, progress);

@@ -68,7 +68,7 @@ std::vector<std::string> warnings_of(const SweepConfig& sweep) {
   const std::set<std::uint64_t> missing = untrained_seeds(*sweep.claims, sweep.runs);
   if (missing.empty()) return warnings;
   warnings.push_back(fmt::format(
-      "{} counts seeds that this sweep does not train: {}; its claims are not decided before",
+      "{} counts seeds that this sweep does not train: {}; train them to decide its claims",
       sweep.claims->path, fmt::join(missing, ", ")));
   return warnings;
 }

@@ -202,7 +202,7 @@ TEST_F(Spike, that_cannot_be_replayed_is_reported) {
   other.optim.lr = 0.02;
   put(project / "run/config.yaml", to_yaml(other));
   EXPECT_THAT(error({"run", "--step", "70"}, 78),
-              HasSubstr("has another configuration: optim.lr is 0.01, not 0.02"));
+              HasSubstr("has a different configuration: optim.lr is 0.01, not 0.02"));
   put(project / "run/config.yaml", yaml);
   put(project / "run/metrics.jsonl", "");
   EXPECT_EQ(error({"run"}, 65),

@@ -86,8 +86,9 @@ TEST_F(TogetherEnds, if_there_are_more_processes_than_leaves) {
 
 TEST_F(TogetherEnds, if_one_process_has_another_configuration) {
   const std::string train = program_with("train tiny.yaml ");
-  expect_one_error(each({train, train + "--set optim.lr=0.5"}), 78,
-                   "process 1 has another configuration than process 0: optim.lr is 0.5, not 0.01");
+  expect_one_error(
+      each({train, train + "--set optim.lr=0.5"}), 78,
+      "process 1 has a different configuration than process 0: optim.lr is 0.5, not 0.01");
   EXPECT_FALSE(fs::exists(project / "run"));
 }
 
@@ -95,7 +96,7 @@ TEST_F(TogetherEnds, if_one_process_has_another_program) {
   const std::string copy =
       fmt::format("cp {} other && printf ' ' >> other && exec ./other ", DIFFTAPE_TEST_PROGRAM);
   expect_one_error(each({program_with("train tiny.yaml"), copy + "train tiny.yaml"}), 64,
-                   "process 1 runs another build of the program than process 0");
+                   "process 1 runs a different build of the program than process 0");
 }
 
 TEST_F(TogetherEnds, if_one_process_has_no_data_or_other_data) {
@@ -107,7 +108,7 @@ TEST_F(TogetherEnds, if_one_process_has_no_data_or_other_data) {
     put(project / (name + "/text.txt"), test::tiny_text() + name);
   }
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 65,
-                   "process 1 has other data than process 0");
+                   "process 1 has different data than process 0");
   fs::remove(project / "b/text.txt");
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
                    "/proc/self/cwd/text.txt: no such file");

@@ -344,9 +344,10 @@ struct ResumeWithAnother : testing::Test {
 };
 
 TEST_F(ResumeWithAnother, configuration_is_rejected) {
-  EXPECT_EQ(error(78, {"--set", "optim.lr=0.5"}),
-            "run/checkpoints/step-00000012.h5: has another configuration: optim.lr is 0.01, not "
-            "0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
+  EXPECT_EQ(
+      error(78, {"--set", "optim.lr=0.5"}),
+      "run/checkpoints/step-00000012.h5: has a different configuration: optim.lr is 0.01, not "
+      "0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
 }
 
 TEST_F(ResumeWithAnother, precision_is_rejected) {

@@ -49,8 +49,8 @@ TEST_F(SweepWithClaims, seeds_that_claims_count_but_no_run_has_are_a_warning) {
   put(project / "mine.yaml", std::string("seeds: [2..5]\n") + kPrimary);
   for (const char* option : {"--dry-run", "--power"}) {
     EXPECT_THAT(difftape({"sweep", "s.yaml", option}).err,
-                HasSubstr("mine.yaml counts seeds that this sweep does not train: 4, 5; its claims "
-                          "are not decided before\n"));
+                HasSubstr("mine.yaml counts seeds that this sweep does not train: 4, 5; train them "
+                          "to decide its claims\n"));
   }
 }
 

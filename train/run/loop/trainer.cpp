@@ -21,6 +21,7 @@
 #include "train/system/exit.h"
 #include "train/system/files.h"
 #include "train/system/memory.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 namespace {
@@ -187,6 +188,20 @@ std::string division_note(const Json& data) {
                             1e-6 * data.at("dropped_bytes").get<double>());
 }
 
+/// Returns the sizes of both parts of the data, and how often the steps of the run read the first.
+std::string reading_note(const Config& config, const Json& data) {
+  const std::string unit = data.contains("bytes") ? "bytes" : "tokens";
+  const Index validation = data.at("val_" + unit).get<Index>();
+  Index training = data.at(unit).get<Index>();
+  if (!data.contains("val_xxh3_128")) training -= validation;
+  const Index sequences =
+      config.train.steps * config.train.gradient_accumulation_steps * config.data.batch_size;
+  return fmt::format("{} {} for training, read {:.4g} times; {} for validation",
+                     system::grouped(training), unit,
+                     static_cast<double>(sequences) / data.at("epoch_sequences").get<double>(),
+                     system::grouped(validation));
+}
+
 /// Prints information about the run before the first step.
 void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& request,
                 const RunDir& run) {
@@ -203,6 +218,7 @@ void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& 
   }
   const Json data = run.env.value("data", Json::object());  // as the run began
   if (data.contains("dropped_files")) writer.note(division_note(data));
+  if (data.contains("epoch_sequences")) writer.note(reading_note(state.config, data));
   if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     writer.note(
         fmt::format("bigram entropy of the data: {:.4f} nats; a model with a higher loss has "

@@ -2,6 +2,7 @@
 #include "tests/train/run/data/tasks/task_data.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 namespace {
@@ -148,7 +149,21 @@ TEST(DataWithoutATask, has_no_best_loss_and_no_accuracy) {
   EXPECT_FALSE(metrics_lines(project / "run").back().contains("val/accuracy"));
   const auto data = system::parse_json(contents(project / "run/env.json"))["data"];
   EXPECT_FALSE(data.contains("best_loss"));
-  EXPECT_THAT(project.console.str(), StartsWith("bigram entropy of the data: "));
+  EXPECT_THAT(project.console.str(), HasSubstr("\nbigram entropy of the data: "));
+}
+
+TEST(DataOfText, is_announced_with_its_sizes_and_the_times_it_is_read) {
+  TinyProject project;
+  project.config.train.steps = 10;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  const auto data = system::parse_json(contents(project / "run/env.json"))["data"];
+  const Index held_out = data["val_bytes"], all = data["bytes"];
+  const double sequences = 10.0 * static_cast<double>(project.config.data.batch_size);
+  const double times = sequences / data["epoch_sequences"].get<double>();
+  EXPECT_THAT(
+      project.console.str(),
+      StartsWith(fmt::format("{} bytes for training, read {:.4g} times; {} for validation\n",
+                             system::grouped(all - held_out), times, system::grouped(held_out))));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_F(Lengths, refuse_what_they_cannot_measure) {
   EXPECT_THAT(error({"lengths", "first", "--lengths", "32", "--rope-scaling", "x"}),
               HasSubstr("--rope-scaling"));
   EXPECT_THAT(error({"lengths", "first", "--lengths", "32", "--batches", "0"}),
-              HasSubstr("--batches: 0 is out of range"));
+              HasSubstr("--batches: expected an integer of at least 1, got 0"));
   EXPECT_THAT(error({"lengths", "first", "first/", "--lengths", "32"}),
               HasSubstr("first/: is a second run of arm 'tiny' with seed 1, but must be the only"));
   project.config.data.type = run::DataKind::text;

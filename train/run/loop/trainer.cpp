@@ -194,11 +194,11 @@ std::string reading_note(const Config& config, const Json& data) {
   const Index validation = data.at("val_" + unit).get<Index>();
   Index training = data.at(unit).get<Index>();
   if (!data.contains("val_xxh3_128")) training -= validation;
-  const Index sequences =
-      config.train.steps * config.train.gradient_accumulation_steps * config.data.batch_size;
-  return fmt::format("{} {} for training, read {:.4g} times; {} for validation",
-                     system::grouped(training), unit,
-                     static_cast<double>(sequences) / data.at("epoch_sequences").get<double>(),
+  const Index read = config.train.steps * config.train.gradient_accumulation_steps *
+                     config.data.batch_size * config.data.seq_len;
+  const double times = static_cast<double>(read) / static_cast<double>(training);
+  return fmt::format("{} {} for training, read {} times; {} for validation",
+                     system::grouped(training), unit, system::short_number(times, 3),
                      system::grouped(validation));
 }
 

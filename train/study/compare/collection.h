@@ -1,6 +1,5 @@
 #pragma once
-// Collects the runs of a report from directories and indexes, watches runs in training, and lists
-// runs.
+// Collects the runs of a report from directories and indexes, and lists them.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

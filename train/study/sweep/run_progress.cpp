@@ -56,7 +56,7 @@ RunProgress inspect_directory(const SweepRun& run) {
   if (!other.empty()) {
     if (!run.selected) return progress;
     throw OutputError(
-        fmt::format("{} already exists and contains a different run: {}; remove it, or choose "
+        fmt::format("{} already exists and does not contain this run: {}; remove it, or choose "
                     "another directory with --out",
                     dir.string(), other));
   }

@@ -162,7 +162,7 @@ TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {
   const Outcome outcome = sweep();
   EXPECT_EQ(outcome.exit, 74);
   EXPECT_EQ(outcome.err,
-            "difftape: out/softmax already exists and contains a different run: cannot read "
+            "difftape: out/softmax already exists and does not contain this run: cannot read "
             "out/softmax/config.yaml: No such file or directory; remove "
             "it, or choose another directory with --out\n");
   EXPECT_FALSE(exists("out/diff_v1"));
@@ -173,7 +173,7 @@ TEST_F(Sweep, runs_of_another_configuration_are_rejected) {
   ASSERT_EQ(sweep().exit, 0);
   const std::string before = contents(project / "out/diff_v1/metrics.jsonl");
   EXPECT_THAT(test::error(74, sweep({"--set", "optim.lr=0.5"})),
-              HasSubstr("out/diff_v1 already exists and contains a different run: "
+              HasSubstr("out/diff_v1 already exists and does not contain this run: "
                         "optim.lr is 0.01 there, not 0.5; remove"));
   EXPECT_EQ(contents(project / "out/diff_v1/metrics.jsonl"), before);
 }

@@ -243,7 +243,8 @@ TEST_F(DryRun, invalid_jobs_and_unknown_arms_are_usage_errors) {
 TEST_F(DryRun, rejects_a_directory_with_other_contents) {
   fs::create_directories(project / "out/softmax");
   put(project / "out/softmax/thesis.tex", "precious");
-  EXPECT_THAT(test::error(74, dry_run()), HasSubstr("out/softmax already exists and contains"));
+  EXPECT_THAT(test::error(74, dry_run()),
+              HasSubstr("out/softmax already exists and does not contain this run"));
 }
 
 TEST(CommittedResults, reproduce_their_committed_verdicts) {

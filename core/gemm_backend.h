@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/names.h"
 #include "core/precision.h"
 
 namespace difftape {
@@ -17,6 +18,9 @@ enum class Engine {
   fast,      ///< the fastest available: libxsmm if built in
   portable,  ///< loops whose bits are the same on every processor with fused multiply-add
 };
+constexpr auto names_of(Engine) {
+  return std::to_array<Named<Engine>>({{"auto", Engine::fast}, {"portable", Engine::portable}});
+}
 /// Returns one sentence on why this program does not support `engine`, or "".
 std::string unsupported_reason(Engine engine);
 

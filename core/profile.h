@@ -22,21 +22,13 @@ enum class Category {
   backward,  ///< the pullback of an op
 };
 
-}  // namespace difftape::profile
-
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<profile::Category> =
-    std::to_array<Named<profile::Category>>({{"step", profile::Category::step},
-                                             {"pass", profile::Category::pass},
-                                             {"phase", profile::Category::phase},
-                                             {"forward", profile::Category::forward},
-                                             {"backward", profile::Category::backward}});
-
-}  // namespace difftape
-
-namespace difftape::profile {
+constexpr auto names_of(Category) {
+  return std::to_array<Named<Category>>({{"step", Category::step},
+                                         {"pass", Category::pass},
+                                         {"phase", Category::phase},
+                                         {"forward", Category::forward},
+                                         {"backward", Category::backward}});
+}
 
 struct Event {
   Category category;

@@ -14,20 +14,6 @@
 #include "optim/optim_config.h"
 #include "train/stats/spikes.h"
 
-namespace difftape {
-
-template <>
-inline constexpr auto kNames<Precision> =
-    std::to_array<Named<Precision>>({{"full", Precision::full},
-                                     {"bf16", Precision::bf16},
-                                     {"bf16_emulated", Precision::bf16_emulated}});
-
-template <>
-inline constexpr auto kNames<Engine> =
-    std::to_array<Named<Engine>>({{"auto", Engine::fast}, {"portable", Engine::portable}});
-
-}  // namespace difftape
-
 namespace difftape::run {
 
 // Sizes of the generated tasks. The head of train/run/data/tasks/<type>.cpp defines each task.

@@ -15,6 +15,7 @@
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/data_parallel.h"
 #include "train/run/loop/run_writer.h"
+#include "train/run/loop/step.h"
 #include "train/run/loop/step_memory.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
@@ -194,9 +195,8 @@ std::string reading_note(const Config& config, const Json& data) {
   const Index validation = data.at("val_" + unit).get<Index>();
   Index training = data.at(unit).get<Index>();
   if (!data.contains("val_xxh3_128")) training -= validation;
-  const Index read = config.train.steps * config.train.gradient_accumulation_steps *
-                     config.data.batch_size * config.data.seq_len;
-  const double times = static_cast<double>(read) / static_cast<double>(training);
+  const double times = static_cast<double>(config.train.steps * tokens_per_step(config)) /
+                       static_cast<double>(training);
   return fmt::format("{} {} for training, read {} times; {} for validation",
                      system::grouped(training), unit, system::short_number(times, 3),
                      system::grouped(validation));

@@ -155,15 +155,25 @@ TEST(DataWithoutATask, has_no_best_loss_and_no_accuracy) {
 TEST(DataOfText, is_announced_with_its_sizes_and_the_times_it_is_read) {
   TinyProject project;
   project.config.train.steps = 10;
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto data = system::parse_json(contents(project / "run/env.json"))["data"];
-  const Index held_out = data["val_bytes"], all = data["bytes"];
-  const double tokens = 10.0 * 2 * 16;  // 10 steps of 2 sequences
-  const std::string times = fmt::format("{:.3g}", tokens / static_cast<double>(all - held_out));
-  EXPECT_THAT(
-      project.console.str(),
-      StartsWith(fmt::format("{} bytes for training, read {} times; {} for validation\n",
-                             system::grouped(all - held_out), times, system::grouped(held_out))));
+  const double tokens = 10.0 * 2 * 16;  // in 10 steps of 2 sequences
+  const auto expect = [&](const std::string& run, const std::vector<std::string>& val_path,
+                          double part_for_training) {
+    project.console.str("");
+    project.config.data.val_path = val_path;
+    ASSERT_EQ(project.train(run), system::Exit::ok);
+    const auto data = system::parse_json(contents(project / (run + "/env.json")))["data"];
+    const Index all = data["bytes"], held_out = data["val_bytes"];
+    const Index training = val_path.empty() ? all - held_out : all;
+    EXPECT_NEAR(static_cast<double>(training) / static_cast<double>(all), part_for_training, 0.02);
+    EXPECT_THAT(
+        project.console.str(),
+        StartsWith(fmt::format("{} bytes for training, read {:.3g} times; {} for "
+                               "validation\n",
+                               system::grouped(training), tokens / static_cast<double>(training),
+                               system::grouped(held_out))));
+  };
+  expect("split", {}, 1 - project.config.data.val_fraction);
+  expect("separate", project.config.data.path, 1);
 }
 
 }  // namespace

@@ -87,11 +87,22 @@ Var Tape::record(const char* op, Tensor value, const std::vector<Var>& inputs, P
   return {std::move(value), this, add_node(std::move(node))};
 }
 
+SavedTensor Tape::saved(const Tensor& x) {
+  if (precision_ == Precision::full) return {x, precision_};
+  if (!last_.allocated() || last_.data() != x.data() || last_.shape() != x.shape()) {
+    last_saved_ = {x, precision_};
+    last_ = x;
+  }
+  return last_saved_;
+}
+
 void Tape::backward(const Var& loss) { backward(loss, Tensor::full(loss.shape(), 1)); }
 
 void Tape::backward(const Var& from, const Tensor& cotangent) {
   require_shape(from.gradient().requires_grad(), "backward",
                 "the value does not depend on any leaf; need one computed from a parameter");
+  last_ = {};
+  last_saved_ = {};
   from.gradient().add(cotangent);
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     // Every use of a parameter was recorded after it.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autograd/parameter.h"
-#include "core/gemm.h"
+#include "core/saved_tensor.h"
 
 namespace difftape {
 
@@ -111,6 +111,10 @@ class Tape {
   size_t size() const { return nodes_.size(); }
   bool recording() const { return recording_; }
   Precision precision() const { return precision_; }
+  /// Returns x as an operand of products in the precision of this tape. If that is not full, calls
+  /// that follow each other share it for the same x, which stays alive until another call or
+  /// backward.
+  SavedTensor saved(const Tensor& x);
   /// Returns the names of the recorded ops in order.
   std::vector<std::string> ops() const;
 
@@ -140,6 +144,8 @@ class Tape {
   std::unordered_map<const Parameter*, int> parameter_nodes_;
   bool recording_;
   Precision precision_;
+  Tensor last_;  // for which `saved` was called, with its result
+  SavedTensor last_saved_{};
   Events events_;
 };
 

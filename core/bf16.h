@@ -28,10 +28,16 @@ inline real from_bf16_bits(std::uint16_t bits) {
   return static_cast<real>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
 }
 
+inline std::uint16_t bf16_bits(std::uint16_t bits) { return bits; }
+
 /// Returns two values as neighboring bfloat16s, `first` at the lower address.
 inline std::uint32_t bf16_pair(real first, real second) {
   return (detail::rounded_bits(static_cast<float>(first)) >> 16) |
          (detail::rounded_bits(static_cast<float>(second)) & 0xffff0000);
+}
+
+inline std::uint32_t bf16_pair(std::uint16_t first, std::uint16_t second) {
+  return first | std::uint32_t{second} << 16;
 }
 
 /// Returns x rounded to the nearest bfloat16.

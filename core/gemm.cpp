@@ -106,8 +106,15 @@ Index left_bytes(const GemmCall& call) {
   return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
 }
 
-Operand rows_of(const Operand& m, Index begin, Index count) {
-  return {pack::element(m, begin, 0), count, m.cols, m.stride, m.transposed};
+Operand rows_of(Operand m, Index begin, Index count) {
+  const Index first = pack::position(m, begin, 0);
+  if (m.bf16 != nullptr) {
+    m.bf16 += first;
+  } else {
+    m.data += first;
+  }
+  m.rows = count;
+  return m;
 }
 
 void multiply_block(const GemmCall& call, Index row, Index rows, Index first_panel, Index end_panel,
@@ -195,6 +202,9 @@ struct Scratch {
 
 void run(std::span<GemmCall> calls, const Scratch& bytes) {
   tile::backend();  // throws its errors here, not in a thread
+  assert(std::ranges::all_of(calls, [](const GemmCall& call) {
+    return call.format != Format::plain || (call.a.bf16 == nullptr && call.b.bf16 == nullptr);
+  }));
   const auto packed = take(bytes.packed), scratch = take(bytes.left * num_threads());
   char* next = static_cast<char*>(packed.get());
   const auto is_packed = [](const GemmCall& call) { return packed_bytes(call) > 0; };
@@ -249,11 +259,13 @@ void gemm_group(std::span<const GemmProduct> products, Precision precision) {
 
 void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c, Index c_stride,
                Accumulate accumulate) {
+  assert(a.bf16 == nullptr);
   if (a.cols == 0 && accumulate == Accumulate::no) fill_rows(c, a.rows, n, c_stride);
   const Index chunk = chunk_length(Format::plain, a.cols);
   for (Index j = 0; j < n; j += kPanel) {
     for (Index k = 0; k < a.cols; k += chunk) {
-      const pack::Left left{pack::element(a, 0, k), a.stride, a.transposed, Format::plain};
+      const pack::Left left{a.data + pack::position(a, 0, k), a.stride, a.transposed,
+                            Format::plain};
       multiply_tiles(left, a.rows, std::min(chunk, a.cols - k), b + k * b_stride + j, b_stride,
                      std::min(kPanel, n - j), c + j, c_stride,
                      accumulate == Accumulate::yes || k > 0, kNearRowTile);

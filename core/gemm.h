@@ -16,6 +16,8 @@ struct Operand {
   const real* data;
   Index rows, cols, stride;
   bool transposed = false;
+  /// The elements as bits of bfloat16 in place of `data`; only for products that round.
+  const std::uint16_t* bf16 = nullptr;
 };
 inline Operand matrix(const real* data, Index rows, Index cols) {
   return {data, rows, cols, cols, false};
@@ -26,7 +28,7 @@ inline Operand matrix(const Tensor& x) {
 }
 /// Returns the transposed view; moves nothing.
 inline Operand transpose(const Operand& m) {
-  return {m.data, m.cols, m.rows, m.stride, !m.transposed};
+  return {m.data, m.cols, m.rows, m.stride, !m.transposed, m.bf16};
 }
 
 /// Computes C = A B, or C += A B, on all threads, with C[i * stride + j]. The inner sizes must

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "core/bf16.h"
@@ -48,30 +49,54 @@ void transpose_square(const real* in, Index in_stride, real* out, Index out_stri
   for (Index i = 0; i < kSquare; ++i) std::memcpy(out + i * out_stride, &rows[i], sizeof rows[i]);
 }
 
+/// Calls f with the elements of an operand, `real` or the bits of bfloat16.
+template <class F>
+auto with_elements(const Operand& m, F&& f) {
+  return m.bf16 != nullptr ? f(m.bf16) : f(m.data);
+}
+
+real number(real x) { return x; }
+real number(std::uint16_t bits) { return from_bf16_bits(bits); }
+
+/// Copies numbers, and rounds them to bfloat16 if asked.
+void copy(const real* from, Index n, bool round, real* to) {
+  std::copy_n(from, n, to);
+  if (round) round_bf16(to, n);
+}
+void copy(const std::uint16_t* from, Index n, bool /*round*/, real* to) {
+  std::transform(from, from + n, to, from_bf16_bits);
+}
+
 /// Packs a panel of a row-major operand.
-void panel_of_rows(const Operand& b, bool round, Index first, Index width, real* out) {
+template <class T>
+void panel_of_rows(const T* data, const Operand& b, bool round, Index first, Index width,
+                   real* out) {
   for (Index k = 0; k < b.rows; ++k) {
     real* to = out + k * kPanel;
-    std::copy_n(b.data + k * b.stride + first, width, to);
+    copy(data + k * b.stride + first, width, round, to);
     std::fill_n(to + width, kPanel - width, real{0});
-    if (round) round_bf16(to, width);
   }
 }
 
 /// Packs a panel of a transposed operand, whose stored rows become columns.
-void panel_of_columns(const Operand& b, bool round, Index first, Index width, real* out) {
+template <class T>
+void panel_of_columns(const T* data, const Operand& b, bool round, Index first, Index width,
+                      real* out) {
   for (Index k = 0; k < b.rows; k += kSquare) {
     const Index height = std::min(kSquare, b.rows - k);
     for (Index j = 0; j < kPanel; j += kSquare) {
-      const real* from = b.data + (first + j) * b.stride + k;
+      const T* from = data + (first + j) * b.stride + k;
       real* to = out + k * kPanel + j;
-      if (height == kSquare && j + kSquare <= width) {
-        transpose_square(from, b.stride, to, kPanel);
-        continue;
+      if constexpr (std::is_same_v<T, real>) {
+        if (height == kSquare && j + kSquare <= width) {
+          transpose_square(from, b.stride, to, kPanel);
+          continue;
+        }
       }
       for (Index i = 0; i < height; ++i) {
         for (Index column = 0; column < kSquare; ++column) {
-          to[i * kPanel + column] = j + column < width ? from[column * b.stride + i] : real{0};
+          to[i * kPanel + column] =
+              j + column < width ? number(from[column * b.stride + i]) : real{0};
         }
       }
     }
@@ -79,14 +104,13 @@ void panel_of_columns(const Operand& b, bool round, Index first, Index width, re
   }
 }
 
-/// Joins rows k and k + 1 of a row-major operand element by element into words of two bfloat16s.
-void pair_of_rows(const Operand& m, Index k, Index first, Index width, std::uint32_t* out) {
-  const real* even = m.data + k * m.stride + first;
-  if (k + 1 < m.rows) {
-    const real* odd = even + m.stride;
+/// Joins two rows element by element into words of two bfloat16s; `odd` may be null for zeros.
+template <class T>
+void pair_of_rows(const T* even, const T* odd, Index width, std::uint32_t* out) {
+  if (odd != nullptr) {
     for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], odd[j]);
   } else {
-    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], 0);
+    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], T{0});
   }
 }
 
@@ -103,34 +127,42 @@ void transpose_words(const std::uint32_t* in, std::uint32_t* out, Index stride) 
 }
 
 /// Packs a panel in pairs of a transposed operand, whose stored rows hold the pairs.
-void bf16_panel_of_columns(const Operand& b, Index first, Index width, std::uint32_t* out) {
+template <class T>
+void bf16_panel_of_columns(const T* data, const Operand& b, Index first, Index width,
+                           std::uint32_t* out) {
   const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
   for (Index p = 0; p < pairs; p += kSquare) {
     for (Index j = 0; j < kPanel; j += kSquare) {
       std::uint32_t square[kSquare * kSquare] = {};
       for (Index column = 0; column < std::min(kSquare, width - j); ++column) {
-        const real* from = b.data + (first + j + column) * b.stride + 2 * p;
+        const T* from = data + (first + j + column) * b.stride + 2 * p;
         const Index count = std::min(2 * kSquare, b.rows - 2 * p);
         auto* words = square + column * kSquare;
         for (Index i = 0; i < count / 2; ++i) words[i] = bf16_pair(from[2 * i], from[2 * i + 1]);
-        if (count > 0 && count % 2 == 1) words[count / 2] = bf16_pair(from[count - 1], 0);
+        if (count > 0 && count % 2 == 1) words[count / 2] = bf16_pair(from[count - 1], T{0});
       }
       transpose_words(square, out + p * kPanel + j, kPanel);
     }
   }
 }
 
-void bf16_panel_of_rows(const Operand& b, Index first, Index width, std::uint32_t* out) {
+template <class T>
+void bf16_panel_of_rows(const T* data, const Operand& b, Index first, Index width,
+                        std::uint32_t* out) {
   const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
   for (Index p = 0; p < pairs; ++p) {
     std::fill_n(out + p * kPanel, kPanel, 0u);
-    if (2 * p < b.rows) pair_of_rows(b, 2 * p, first, width, out + p * kPanel);
+    const T* even = data + 2 * p * b.stride + first;
+    if (2 * p < b.rows)
+      pair_of_rows(even, 2 * p + 1 < b.rows ? even + b.stride : nullptr, width, out + p * kPanel);
   }
 }
 
-void bf16_rows(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
+template <class T>
+void bf16_rows(const T* data, const Operand& a, Index k, Index count, Index stride,
+               std::uint16_t* out) {
   for (Index i = 0; i < a.rows; ++i) {
-    const real* from = a.data + i * a.stride + k;
+    const T* from = data + i * a.stride + k;
     std::uint16_t* to = out + i * stride;
     for (Index j = 0; j < count; ++j) to[j] = bf16_bits(from[j]);
     std::fill(to + count, to + stride, std::uint16_t{0});
@@ -138,8 +170,9 @@ void bf16_rows(const Operand& a, Index k, Index count, Index stride, std::uint16
 }
 
 /// Packs the rows of a transposed operand: pairs along k are words, transposed in squares.
-void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uint16_t* out) {
-  const Operand stored{a.data + k * a.stride, count, a.rows, a.stride};
+template <class T>
+void bf16_columns(const T* data, const Operand& a, Index k, Index count, Index stride,
+                  std::uint16_t* out) {
   auto* words = reinterpret_cast<std::uint32_t*>(out);
   const Index pairs = stride / 2;
   for (Index p = 0; p < pairs; p += kSquare) {
@@ -147,7 +180,9 @@ void bf16_columns(const Operand& a, Index k, Index count, Index stride, std::uin
       const Index width = std::min(kSquare, a.rows - i);
       std::uint32_t square[kSquare * kSquare] = {}, turned[kSquare * kSquare];
       for (Index y = 0; y < kSquare && 2 * (p + y) < count; ++y) {
-        pair_of_rows(stored, 2 * (p + y), i, width, square + y * kSquare);
+        const T* even = data + (k + 2 * (p + y)) * a.stride + i;
+        pair_of_rows(even, 2 * (p + y) + 1 < count ? even + a.stride : nullptr, width,
+                     square + y * kSquare);
       }
       transpose_words(square, turned, kSquare);
       for (Index x = 0; x < width; ++x) {
@@ -188,13 +223,18 @@ Index panel_bytes(Format format, Index k, Index n) {
 
 void panel(Format format, const Operand& b, Index first, void* out) {
   const Index width = std::min(kPanel, b.cols - first);
-  if (format == Format::bf16) {
-    const auto pack = b.transposed ? bf16_panel_of_columns : bf16_panel_of_rows;
-    pack(b, first, width, static_cast<std::uint32_t*>(out));
-  } else {
-    const auto pack = b.transposed ? panel_of_columns : panel_of_rows;
-    pack(b, format == Format::rounded, first, width, static_cast<real*>(out));
-  }
+  with_elements(b, [&](const auto* data) {
+    if (format == Format::bf16) {
+      auto* to = static_cast<std::uint32_t*>(out);
+      b.transposed ? bf16_panel_of_columns(data, b, first, width, to)
+                   : bf16_panel_of_rows(data, b, first, width, to);
+    } else {
+      const bool round = format == Format::rounded;
+      auto* to = static_cast<real*>(out);
+      b.transposed ? panel_of_columns(data, b, round, first, width, to)
+                   : panel_of_rows(data, b, round, first, width, to);
+    }
+  });
 }
 
 Index left_bytes(Format format, Index rows, Index count) {
@@ -202,21 +242,27 @@ Index left_bytes(Format format, Index rows, Index count) {
 }
 
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch) {
+  const Index stride = padded_inner(format, count);
   if (format == Format::bf16) {
-    const Index stride = padded_inner(format, count);
-    const auto pack = a.transposed ? bf16_columns : bf16_rows;
-    pack(a, k, count, stride, static_cast<std::uint16_t*>(scratch));
+    const bool is_dense = a.stride == count && stride == count;
+    if (a.bf16 != nullptr && !a.transposed && is_dense) return {a.bf16, stride, false, format};
+    with_elements(a, [&](const auto* data) {
+      auto* out = static_cast<std::uint16_t*>(scratch);
+      a.transposed ? bf16_columns(data, a, k, count, stride, out)
+                   : bf16_rows(data, a, k, count, stride, out);
+    });
     return {scratch, stride, false, format};
   }
-  if (left_lies_well(format, a)) return {element(a, 0, k), a.stride, a.transposed, format};
+  if (left_lies_well(format, a))
+    return {a.data + position(a, 0, k), a.stride, a.transposed, format};
   // Copies stored rows one after the other, so that tiles of a transposed operand touch few pages.
   const Index stored_rows = a.transposed ? count : a.rows, width = a.transposed ? a.rows : count;
+  const Index first = position(a, 0, k);
   auto* out = static_cast<real*>(scratch);
-  for (Index i = 0; i < stored_rows; ++i) {
-    const real* from = a.transposed ? a.data + (k + i) * a.stride : a.data + i * a.stride + k;
-    std::copy_n(from, width, out + i * width);
-  }
-  if (format == Format::rounded) round_bf16(out, stored_rows * width);
+  with_elements(a, [&](const auto* data) {
+    for (Index i = 0; i < stored_rows; ++i)
+      copy(data + first + i * a.stride, width, format == Format::rounded, out + i * width);
+  });
   return {scratch, width, a.transposed, format};
 }
 

@@ -6,9 +6,9 @@
 
 namespace difftape::pack {
 
-/// Element (row, col) of a view.
-inline const real* element(const Operand& m, Index row, Index col) {
-  return m.transposed ? m.data + col * m.stride + row : m.data + row * m.stride + col;
+/// Position of element (row, col) of a view.
+inline Index position(const Operand& m, Index row, Index col) {
+  return m.transposed ? col * m.stride + row : row * m.stride + col;
 }
 
 /// The elements of packed operands.
@@ -73,12 +73,13 @@ struct Left {
   }
 };
 
-/// Returns true if tiles can read `a` in place.
+/// Returns true if tiles can read all of `a` in place.
 inline bool left_lies_well(Format format, const Operand& a) {
   return format == Format::plain && (!a.transposed || a.stride <= kNearRows);
 }
 /// Returns columns [k, k + count) of all rows of `a`: in place if tiles can read them, else copied
-/// to `scratch` of left_bytes(format, rows, count).
+/// to `scratch` of left_bytes(format, rows, count). bfloat16 is read in place if `a` has `count`
+/// columns and their rows need no padding.
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch);
 Index left_bytes(Format format, Index rows, Index count);
 

@@ -10,8 +10,8 @@ namespace difftape::tile {
 /// C (m x n) = or += A (m x k) B (k x n). B and C are row-major; A is row-major or, if
 /// `a_transposed`, stored k x m. n is at most kPanel; strides are in elements.
 ///
-/// For bfloat16, A is row-major and B is a panel in pairs, element (i, j) at (i / 2 * b_stride + j)
-/// * 2 + i % 2; k is a multiple of kBf16Inner.
+/// For bfloat16, A is row-major and dense, a_stride = k, a multiple of kBf16Inner; B is a panel in
+/// pairs, element (i, j) at (i / 2 * b_stride + j) * 2 + i % 2.
 struct Product {
   Index m, n, k;
   Index a_stride, b_stride, c_stride;

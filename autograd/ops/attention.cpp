@@ -8,14 +8,14 @@
 //             dq_m += scale dS_m k_m;  dk_m += scale dS_m^T q_m
 //             dlambda += -r2          (one lambda: minus the sum of r2 over tokens and heads)
 //             dsink1 += -p1 r1;  dsink2 += lambda p2 r2         (sums over tokens)
-//   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row
+//   saves     q, k, v, lambda, sinks, and maximum and reciprocal sum of each softmax row; q, k and
+//             v in the precision of the products
 //   fails     heads or shapes do not fit the mapping; two maps without lambda, or one map with it
 // Block-sparse attention reads chosen keys only; the choice has no gradient.
 // A soft cap c turns scores s into c tanh(s / c) and multiplies dS_m by 1 - tanh^2(s / c).
 // In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 #include "core/attention/attention.h"
 #include "autograd/ops.h"
-#include "core/bf16.h"
 #include "core/error.h"
 #include "core/rows.h"
 
@@ -23,15 +23,12 @@ namespace difftape {
 
 namespace {
 
-/// Returns x, or a copy rounded to bfloat16.
-Tensor rounded_if(bool round, const Tensor& x) {
-  if (!round) return x;
-  Tensor y = Tensor::like(x);
-  parallel_ranges(x.size(), kElementGrain, [&](Index i, Index n) {
-    std::copy_n(x.data() + i, n, y.data() + i);
-    round_bf16(y.data() + i, n);
-  });
-  return y;
+/// Returns inputs with q, k and v as products read them.
+AttentionInputs with_operands(AttentionInputs inputs, const std::array<SavedTensor, 3>& saved) {
+  inputs.q = saved[0].values();
+  inputs.k = saved[1].values();
+  inputs.v = saved[2].values();
+  return inputs;
 }
 
 /// Memory for one of dq, dk and dv: the gradient itself, or a buffer if the gradient is not needed
@@ -84,37 +81,40 @@ void add_sums(const Gradient& gradient, const Tensor& each, const Tensor& operan
 }  // namespace
 
 Var attention(const AttentionOperands& in, Tensor* softmax_stats) {
-  AttentionInputs inputs = values_of(in);
-  const std::array<const real*, 3> at{inputs.q.data(), inputs.k.data(), inputs.v.data()};
+  AttentionInputs given = values_of(in);
+  const std::array<const real*, 3> at{given.q.data(), given.k.data(), given.v.data()};
   const bool aliased = at[0] == at[1] || at[0] == at[2] || at[1] == at[2];
-  inputs.round_maps = in.q.tape().precision() != Precision::full;
-  for (Tensor* operand : {&inputs.q, &inputs.k, &inputs.v})
-    *operand = rounded_if(inputs.round_maps, *operand);
-  const AttentionOutputs result = attention_forward(inputs);
+  const Precision precision = in.q.tape().precision();
+  given.round_maps = precision != Precision::full;
+  const std::array<SavedTensor, 3> saved{
+      {{given.q, precision}, {given.k, precision}, {given.v, precision}}};
+  const AttentionOutputs result = attention_forward(with_operands(given, saved));
+  given.q = given.k = given.v = {};
   if (softmax_stats) *softmax_stats = result.softmax_stats;
-  return record("attention", result.out, {in.q, in.k, in.v, in.lambda, in.sinks},
-                [inputs, aliased, stats = result.softmax_stats, to_q = in.q.gradient(),
-                 to_k = in.k.gradient(), to_v = in.v.gradient(), to_lambda = in.lambda.gradient(),
-                 to_sinks = in.sinks.gradient()](const Tensor& dy) {
-                  const Target q(to_q, inputs.q, aliased), k(to_k, inputs.k, aliased),
-                      v(to_v, inputs.v, aliased);
-                  AttentionGradients gradients{.dq = q.buffer().grad,
-                                               .dk = k.buffer().grad,
-                                               .dv = v.buffer().grad,
-                                               .accumulate_q = q.buffer().accumulate,
-                                               .accumulate_k = k.buffer().accumulate,
-                                               .accumulate_v = v.buffer().accumulate};
-                  const Index batch = dy.shape()[0], seq = dy.shape()[1];
-                  if (to_lambda.requires_grad())
-                    gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
-                  if (to_sinks.requires_grad())
-                    gradients.dsinks = Tensor::empty({batch, seq, inputs.mapping.query_heads});
-                  attention_backward(inputs, stats, rounded_if(inputs.round_maps, dy), gradients);
-                  for (const Target* target : {&q, &k, &v}) target->finish();
-                  if (to_lambda.requires_grad())
-                    add_sums(to_lambda, gradients.dlambda, inputs.lambda);
-                  if (to_sinks.requires_grad()) add_sums(to_sinks, gradients.dsinks, inputs.sinks);
-                });
+  return record(
+      "attention", result.out, {in.q, in.k, in.v, in.lambda, in.sinks},
+      [given, saved, precision, aliased, stats = result.softmax_stats, to_q = in.q.gradient(),
+       to_k = in.k.gradient(), to_v = in.v.gradient(), to_lambda = in.lambda.gradient(),
+       to_sinks = in.sinks.gradient()](const Tensor& dy) {
+        const AttentionInputs inputs = with_operands(given, saved);
+        const Target q(to_q, inputs.q, aliased), k(to_k, inputs.k, aliased),
+            v(to_v, inputs.v, aliased);
+        AttentionGradients gradients{.dq = q.buffer().grad,
+                                     .dk = k.buffer().grad,
+                                     .dv = v.buffer().grad,
+                                     .accumulate_q = q.buffer().accumulate,
+                                     .accumulate_k = k.buffer().accumulate,
+                                     .accumulate_v = v.buffer().accumulate};
+        const Index batch = dy.shape()[0], seq = dy.shape()[1];
+        if (to_lambda.requires_grad())
+          gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
+        if (to_sinks.requires_grad())
+          gradients.dsinks = Tensor::empty({batch, seq, inputs.mapping.query_heads});
+        attention_backward(inputs, stats, SavedTensor(dy, precision).values(), gradients);
+        for (const Target* target : {&q, &k, &v}) target->finish();
+        if (to_lambda.requires_grad()) add_sums(to_lambda, gradients.dlambda, inputs.lambda);
+        if (to_sinks.requires_grad()) add_sums(to_sinks, gradients.dsinks, inputs.sinks);
+      });
 }
 
 }  // namespace difftape

@@ -7,7 +7,7 @@
 //                                           dup   += dh gate s
 //             dW += dy^T x                  dW    += dy^T h      over all rows
 //             dresidual += dy               dresidual += dy
-//   saves     x, W                          gate, up, W
+//   saves     x, W                          gate, up, W           x in the precision of the product
 //   fails     the last axis of x or gate is not the second axis of W; the shapes of gate and up
 //             differ; the residual's shape differs from y's
 #include "autograd/ops.h"
@@ -20,13 +20,13 @@ namespace difftape {
 namespace {
 
 /// Returns x W^T, plus the residual if defined.
-Tensor projected(const char* op, const Tensor& x, const Tensor& weight, const Var& residual,
+Tensor projected(const char* op, const SavedTensor& x, const Tensor& weight, const Var& residual,
                  Precision precision) {
   const Index width = weight.shape()[0];
   Tensor y = Tensor::empty(x.shape().with(-1, width));
   require_shape(!residual.defined() || residual.shape() == y.shape(), op,
                 "the residual is {}; need {}", residual.shape().str(), y.shape().str());
-  const Operand left = matrix(x), right = transpose(matrix(weight));
+  const Operand left = x.matrix(), right = transpose(matrix(weight));
   if (residual.defined()) {
     gemm_with_residual(residual.value().data(), left, right, y.data(), width, precision);
   } else {
@@ -85,13 +85,14 @@ Var linear(const Var& x, const Var& weight, const Var& residual) {
                 "inner sizes differ: x is {}, weight is {}; need x.shape[-1] == weight.shape[1]",
                 sx.str(), sw.str());
   const Precision precision = x.tape().precision();
-  return record("linear", projected("linear", x.value(), weight.value(), residual, precision),
+  const SavedTensor saved = x.tape().saved(x.value());
+  return record("linear", projected("linear", saved, weight.value(), residual, precision),
                 {x, weight, residual},
-                [x = x.value(), w = weight.value(), dx = x.gradient(), dw = weight.gradient(),
+                [saved, w = weight.value(), dx = x.gradient(), dw = weight.gradient(),
                  dresidual = residual.gradient(), precision](const Tensor& dy) {
                   dresidual.add(dy);
                   add_product(dx, matrix(dy), matrix(w), precision);
-                  add_product(dw, transpose(matrix(dy)), matrix(x), precision);
+                  add_product(dw, transpose(matrix(dy)), saved.matrix(), precision);
                 });
 }
 
@@ -104,7 +105,7 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
                 "weight.shape[1]",
                 sg.str(), sw.str());
   const Precision precision = gate.tape().precision();
-  const Tensor h = hidden_of(gate.value(), up.value());
+  const SavedTensor h(hidden_of(gate.value(), up.value()), precision);
   return record("swiglu_linear", projected("swiglu_linear", h, weight.value(), residual, precision),
                 {gate, up, weight, residual},
                 [g = gate.value(), u = up.value(), w = weight.value(), dgate = gate.gradient(),

@@ -28,6 +28,35 @@ TEST(Tape, a_shared_gradient_is_not_changed_for_the_other_owner) {
   EXPECT_EQ(tape.gradient_of(b).data()[0], 1);
 }
 
+TEST(Tape, keeps_an_operand_once_for_all_products_that_follow_each_other) {
+  const Index rows = 64, width = 32, bytes_of_output = rows * 16 * Index{sizeof(real)};
+  Tape tape(Tape::Mode::training, Precision::bf16_emulated);
+  const Var x = tape.input(test::random({rows, width}, "x")),
+            other = tape.input(test::random({rows, width}, "other")),
+            w = tape.input(test::random({16, width}, "w"));
+  std::vector<Var> results;
+  const auto bytes_of_linear = [&](const Var& of) {
+    const auto before = pool::stats().bytes_in_use;
+    results.push_back(linear(of, w));
+    return static_cast<Index>(pool::stats().bytes_in_use - before);
+  };
+  EXPECT_EQ(bytes_of_linear(x), bytes_of_output + 2 * rows * width);
+  EXPECT_EQ(bytes_of_linear(x), bytes_of_output);
+  EXPECT_EQ(bytes_of_linear(other), bytes_of_output + 2 * rows * width);
+  EXPECT_FALSE(test::same(results[0].value(), results[2].value()));
+}
+
+TEST(Tape, keeps_no_operand_after_backward) {
+  const Index size = 64 * 32, bytes = size * Index{sizeof(real)};
+  Tape tape(Tape::Mode::training, Precision::bf16_emulated);
+  const Var w = tape.input(test::random({1, size}, "w"));
+  const auto before = pool::stats().bytes_in_use;
+  const Var y = linear(tape.constant(test::random({1, size}, "x")), w);
+  EXPECT_GE(pool::stats().bytes_in_use, before + bytes + 2 * size);  // x and its copy
+  tape.backward(y, Tensor::full({1, 1}, 1));
+  EXPECT_LE(pool::stats().bytes_in_use, before + bytes + 256);  // the gradient of w
+}
+
 TEST(Tape, parameters_accumulate_over_tapes_until_they_are_zeroed) {
   ParameterSet parameters;
   Parameter& w = parameters.declare("w", {2}, Role::norm_weight, Init::constant(3));

@@ -37,16 +37,12 @@ Words little(const Words& command) {
   return found == added.end() ? Words{} : found->second;
 }
 
-/// Keeps the first two seeds of a sweep and the arms that this processor can train.
+/// Keeps the first two seeds of a sweep.
 Words fewer_runs(const std::string& sweep) {
   std::set<std::uint64_t> seeds;
-  std::set<std::string> arms;
-  for (const study::SweepRun& run : study::load_sweep(sweep).runs) {
+  for (const study::SweepRun& run : study::load_sweep(sweep).runs)
     if (seeds.size() < 2) seeds.insert(run.config().run.seed);
-    if (unsupported_reason(run.config().train.precision).empty()) arms.insert(run.base_arm);
-  }
-  return {"--arms", fmt::format("{}", fmt::join(arms, ",")), "--set",
-          fmt::format("sweep.seeds=[{}]", fmt::join(seeds, ", "))};
+  return {"--set", fmt::format("sweep.seeds=[{}]", fmt::join(seeds, ", "))};
 }
 
 /// A directory with the files that a page presupposes, and the YAML files that it or the README

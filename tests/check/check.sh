@@ -59,7 +59,7 @@ is_current() {
     test) tested=(. ':!docs/checks.md' ':!tests/mutants/table.md') ;;
     mutants)
       tested=(CMakeLists.txt CMakePresets.json cmake core autograd layers optim train/stats
-        train/app/gradcheck tests ':!*.md')
+        train/app/gradcheck tests ':!tests/faults' ':!tests/fuzz' ':!*.md')
       ;;
     asan | newcomer) ;;
     *) tested+=(':!configs/studies') ;;

@@ -94,7 +94,7 @@ build_mutant() (  # NUMBER PROGRAM FOLDER: the tests, linked with one object bef
 )
 
 run_tests() (  # PROGRAM [FILTER]...: the tests of each filter in turn, then the rest
-  ulimit -S -t "$cpu_limit"
+  [ $# -eq 1 ] || ulimit -S -t "$cpu_limit"  # a mutant may loop
   export OMP_NUM_THREADS=1 GOMP_SPINCOUNT=10000
   ran=
   for filter in "${@:2}" '*'; do
@@ -182,7 +182,8 @@ mkdir -p "$work"
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- . ':!*.md' || commit+=-dirty
 sources=$(git ls-files -co --exclude-standard -- CMakeLists.txt CMakePresets.json cmake core autograd \
-  layers optim train/stats train/app/gradcheck tests ':!tests/mutants' | xargs cat | sha256sum |
+  layers optim train/stats train/app/gradcheck tests ':!tests/mutants' ':!tests/faults' \
+  ':!tests/fuzz' | xargs cat | sha256sum |
   cut -c 1-16)
 [ -f "$build/build.ninja" ] || cmake --preset release >/dev/null
 run_left f64  # finds most and is quick

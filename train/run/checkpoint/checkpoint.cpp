@@ -267,7 +267,8 @@ std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory
 }
 
 void name_best_checkpoint(const fs::path& directory, Index step) {
-  system::replace_text(directory / kBest, step_file_name(step) + "\n");
+  const std::string name = step_file_name(step);
+  if (name_in(directory / kBest) != name) system::replace_text(directory / kBest, name + "\n");
 }
 
 void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_interval) {

@@ -112,7 +112,8 @@ std::optional<Index> step_of_file(const std::filesystem::path& file);
 /// Text files that contain the name of a checkpoint in the same directory.
 inline constexpr const char *kLatest = "latest", *kBest = "best";
 
-/// Writes the name of a step's checkpoint to <directory>/best. Throws OutputError.
+/// Writes the name of a step's checkpoint to <directory>/best, unless it is there. Throws
+/// OutputError.
 void name_best_checkpoint(const std::filesystem::path& directory, Index step);
 
 /// Removes checkpoints from a directory, except the `keep_last` >= 1 newest, multiples of

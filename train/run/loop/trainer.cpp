@@ -172,8 +172,8 @@ std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& reques
   RunDir run = open_run(request.out);
   remove_temporary_files(request.out);
   restore(state, run);
+  settle_checkpoints(state, request.out);  // the process before may not have done so
   if (has_finished(state, run)) return std::nullopt;
-  settle_checkpoints(state, request.out);  // an interrupted process may not have done so
   record_continuation(state, request, run);
   return run;
 }

@@ -47,7 +47,7 @@ run() {
     small) "$bin/bench_peers" step configs/bench/d128.yaml --steps 10 $(rounds 10) ;;
     sweep)
       "$bin/difftape" doctor
-      "${DIFFTAPE_PEER_PYTHON:-python3}" bench/peers/sweep.py "$bin/difftape" $(rounds 3)
+      "${DIFFTAPE_PEER_PYTHON:-python3}" bench/peers/sweep.py "$bin/difftape" $(rounds 1)
       ;;
     bf16)
       for config in configs/bench/d384.yaml configs/bench/d768.yaml; do

@@ -80,12 +80,13 @@ def main() -> None:
             candidates[f"PyTorch {name}, {layout}"] = \
                 lambda jobs=jobs, flags=flags: torch(flags, jobs)
     seconds = {name: [] for name in candidates}
-    for _ in range(arguments.rounds):
+    runs = len(KINDS) * len(SEEDS)
+    for round_number in range(1, arguments.rounds + 1):
         for name, run in candidates.items():
             begin = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - begin)
-    runs = len(KINDS) * len(SEEDS)
+            print(f"round {round_number}: {name}: {seconds[name][-1]:.1f} s", flush=True)
     first = seconds[next(iter(seconds))]
     print(f"\n{runs} runs of {STEPS} steps, {CORES} cores\n")
     print(f"{'candidate':<44}{'seconds':>9}{'runs/hour':>11}{'speed, first = 1':>18}")

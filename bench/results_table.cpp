@@ -90,7 +90,8 @@ void collect_notes(const BenchmarkResult& result, const std::string& where,
   };
   for (const Result& each : result.finished)
     if (!each.version.empty()) add(each.version + "\n");
-  for (const Result& each : result.finished) add(where + traffic(each));
+  for (const Result& each : result.finished)
+    if (const std::string sent = traffic(each); !sent.empty()) add(where + sent);
   for (const std::string& line : result.left_out) add(fmt::format("{}left out: {}\n", where, line));
 }
 

@@ -3,7 +3,7 @@
 #   runs        a sweep of 1,000 runs, and its report in chromium
 #   steps       a run of 1,000,000 logged steps, its report, and how soon it goes on
 #   tokens      token files of 64 GB (holes, which read as zeros)
-#   checkpoint  a checkpoint of more than 4 GB; takes 16 GB of memory
+#   checkpoint  a checkpoint of more than 4 GB, which takes 16 GB of memory; what one every five minutes costs
 set -euo pipefail
 bin=$(readlink -f "$1")
 shift
@@ -133,10 +133,25 @@ checkpoint() {
   begin=$(now)
   "$bin/difftape" verify large --from 1 | tail -n 1
   at_most "the second step again from the first checkpoint" "$(seconds_since "$begin")" 60 s
+  local with without
+  with=$(seconds_of_nine_steps 1)
+  without=$(seconds_of_nine_steps 0)
+  at_most "a checkpoint of 11 M parameters every five minutes" \
+    "$(awk "BEGIN {print ($with - $without) / 8 / 300 * 100}")" 2 %
+}
+
+# seconds_of_nine_steps INTERVAL: of a run that writes a checkpoint every INTERVAL steps and at its end
+seconds_of_nine_steps() {
+  local begin
+  begin=$(now)
+  "$bin/difftape" train "$configs/bench/d384.yaml" --out "every_$1" --set data.batch_size=1 \
+    --set train.steps=9 --set train.checkpoint_interval="$1" --set train.eval_interval=0 \
+    --set train.final_eval_batches=1 >out
+  seconds_since "$begin"
 }
 
 for part in $parts; do
   "$part"
-  rm -rf thousand long early long.html tokens tokens.bin large
+  rm -rf thousand long early long.html tokens tokens.bin large every_*
 done
 [ "$missed" -eq 0 ]

@@ -52,9 +52,10 @@ extent() {
 
 # Whether the table has a check as passed, and no tested file has changed since its commit. The suite
 # reads the configurations of the studies, and in `test` the pages and results count, too, except what
-# this script writes. `newcomer` reads README.md without its tables.
+# this script writes. `newcomer` reads README.md without its tables. Checks without the suite use at
+# most one or two folders of tests/.
 is_current() {
-  local row commit tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results')
+  local row commit tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results') own=()
   case $1 in
     test) tested=(. ':!docs/checks.md' ':!tests/mutants/table.md') ;;
     mutants)
@@ -62,12 +63,19 @@ is_current() {
         train/app/gradcheck tests ':!tests/faults' ':!tests/fuzz' ':!*.md')
       ;;
     asan | newcomer) ;;
-    *) tested+=(':!configs/studies') ;;
+    lint | tsan | clang) tested+=(':!configs/studies') ;;
+    *) tested+=(':!configs/studies' ':!bench' ':!tests') ;;
+  esac
+  case $1 in
+    torture) own=(tests/faults tests/support) ;;
+    portable | aarch64) own=(tests/portable tests/support) ;;
+    fuzz | valgrind | soak | scale | cluster) own=("tests/$1") ;;
   esac
   row=$(grep -F "| \`./dev $1\` |" "$table" 2>/dev/null) || return 1
   commit=$(cut -d'|' -f6 <<<"$row" | tr -d ' `')
   [[ $row == *"| passed |" ]] || return 1
   [ "$1" != newcomer ] || git diff --quiet -I '^[|]' "$commit" HEAD -- README.md || return 1
+  [ ${#own[@]} -eq 0 ] || git diff --quiet "$commit" HEAD -- "${own[@]}" ':!*.md' || return 1
   git diff --quiet -I '`\./dev [a-z0-9]*` [|]' "$commit" HEAD -- "${tested[@]}"
 }
 

@@ -146,7 +146,7 @@ seconds_of_nine_steps() {
   begin=$(now)
   "$bin/difftape" train "$configs/bench/d384.yaml" --out "every_$1" --set data.batch_size=1 \
     --set train.steps=9 --set train.checkpoint_interval="$1" --set train.eval_interval=0 \
-    --set train.final_eval_batches=1 >out
+    --set train.final_eval_batches=1 >out || return
   seconds_since "$begin"
 }
 

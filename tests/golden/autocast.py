@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures how far PyTorch's autocast to bfloat16 is from double precision in the cases of this
-folder, and writes autocast.csv. golden_test.cpp requires bfloat16 in difftape to be as exact.
+folder, and writes autocast.csv, the bound of golden_test.cpp.
 
 The naive model of oracle.py runs within autocast; the losses are computed in float32 outside, as
 users do. Errors are relative: |x - reference| / |reference| in the Euclidean norm, over all logits,

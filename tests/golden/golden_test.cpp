@@ -107,10 +107,12 @@ TEST_P(Golden, in_bfloat16_logits_and_gradients_are_as_exact_as_autocast_of_pyto
   const Autocast theirs = autocast_of(GetParam());
   for (const Precision precision : {Precision::bf16_emulated, Precision::bf16}) {
     if (!unsupported_reason(precision).empty()) continue;
-    // The portable engine has the same bits everywhere. Units of bfloat16 sum in another order,
-    // which changes what is rounded up.
-    const EngineScope portable(precision == Precision::bf16 ? Engine::fast : Engine::portable);
-    const double most = precision == Precision::bf16 ? 1.1 : 1;
+    // The portable engine sums in one order on every processor with fused multiply-add, and the
+    // largest error is 0.98 of autocast's. In another order, other values are rounded.
+    const bool one_order =
+        precision == Precision::bf16_emulated && unsupported_reason(Engine::portable).empty();
+    const EngineScope engine(one_order ? Engine::portable : Engine::fast);
+    const double most = one_order ? 1 : 1.1;
     EuclideanError logits, gradients;
     logits.add(computed(precision).logits, file.read<double>("logits"));
     for_each_gradient([&](const Parameter& parameter, const std::vector<double>& reference) {

@@ -127,6 +127,8 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
 TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   project.config.log.tensorboard = true;
   project.config.train.steps = 20;
+  project.config.train.keep_best = true;
+  project.config.train.keep_last = 1;
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto files = [&] {
@@ -141,6 +143,11 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   EXPECT_EQ(project.train("run", true), system::Exit::ok);
   EXPECT_THAT(project.console.str(), EndsWith("begins a longer run\n"));
   EXPECT_TRUE(files() == before);
+
+  const fs::path checkpoints = project / "run/checkpoints";
+  fs::copy_file(checkpoints / "step-00000020.h5", checkpoints / "step-00000003.h5");
+  EXPECT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_TRUE(files() == before) << "but a checkpoint that was to be removed";
 
   fs::remove(project / "run/metrics.h5");
   RunStatus ended = read_status(project / "run");

@@ -20,7 +20,8 @@ run() {
       "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours --kinds $three \
         --set model.match_params=true --seq 256,2048 --tokens 2048 $(rounds 10)
       echo
-      "$bin/bench_peers" step configs/bench/d128.yaml --candidates ours --kinds $three $(rounds 10)
+      "$bin/bench_peers" step configs/bench/d128.yaml --candidates ours --kinds $three \
+        --set model.match_params=true $(rounds 10)
       echo
       "$bin/bench_peers" step configs/bench/d768.yaml --candidates ours $(rounds 5)
       ;;

@@ -27,7 +27,7 @@ std::errc parse_all(const std::string& text, T& out) {
 
 class ValueReader {
  public:
-  ValueReader(const std::string& key, const ValueSpec& spec) : key_(key), spec_(spec) {}
+  explicit ValueReader(const ValueSpec& spec) : spec_(spec) {}
 
   ConfigValue read(const YamlNode& node) const {
     if (is_share(node)) return node.text;
@@ -136,7 +136,6 @@ class ValueReader {
     return values;
   }
 
-  const std::string& key_;
   const ValueSpec& spec_;
 };
 
@@ -207,7 +206,7 @@ std::string ValueSpec::type() const {
 std::optional<ConfigValue> read_value(const YamlNode& node, const std::string& key,
                                       const ValueSpec& spec, ConfigErrors& errors) {
   try {
-    return ValueReader(key, spec).read(node);
+    return ValueReader(spec).read(node);
   } catch (const BadValue& bad) {
     errors.add(bad.node.location, fmt::format("{}: {}", key, bad.message));
   }

@@ -84,7 +84,7 @@ class TextSamples {
 struct Records {
   std::optional<TextSamples> samples;         ///< set with log.sample_interval
   std::optional<system::DirectoryLock> lock;  ///< excludes other processes from the directory
-  std::unique_ptr<RunWriter> writer;          ///< null if a finished run must not change
+  std::unique_ptr<RunWriter> writer;          ///< null if a finished run is resumed
 };
 
 /// Reason why a run ends before its last step, if it does.

@@ -237,10 +237,14 @@ TEST(ConfigFields, of_spikes_list_the_defaults_of_each_rule) {
                         "128, zclip 25."));
 }
 
-/// Converts to any member of an aggregate, except to types with a converting constructor.
+/// Converts to any member of an aggregate, except to types with a converting constructor. Never
+/// runs.
 struct AnyMember {
   template <class T>
-  requires(!std::same_as<T, AttentionKind> && !requires(T t) { t.has_value(); }) operator T() const;
+  requires(!std::same_as<T, AttentionKind> && !requires(T t) { t.has_value(); }) operator T()
+      const {
+    std::abort();
+  }
 };
 
 /// Number of members of an aggregate.

@@ -94,7 +94,7 @@ TEST_P(EverySavedTensor, has_the_products_of_its_tensor) {
     const Tensor x = test::random({rows, cols}, "x"), y = test::random({cols, 70}, "y"),
                  z = test::random({rows, 70}, "z");
     const SavedTensor saved(x, precision);
-    const auto products = [&](const Operand& a) {
+    const auto products = [&, rows = rows, cols = cols](const Operand& a) {
       Tensor on_the_left = Tensor::empty({rows, 70}), on_the_right = Tensor::empty({70, cols});
       gemm(a, matrix(y), on_the_left.data(), 70, Accumulate::no, precision);
       gemm(transpose(matrix(z)), a, on_the_right.data(), cols, Accumulate::no, precision);

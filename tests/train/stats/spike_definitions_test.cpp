@@ -83,7 +83,9 @@ bool moving_verdict(const std::vector<double>& series, std::size_t at, const Spi
   if (values.size() < warm_up) return false;
   auto [mean, variance] = spread_of({values.begin(), values.begin() + rule.min_history});
   variance /= static_cast<long double>(warm_up);
-  const auto z = [&](long double x) { return (x - mean) / (std::sqrt(variance) + 1e-6L); };
+  const auto z = [&mean = mean, &variance = variance](long double x) {
+    return (x - mean) / (std::sqrt(variance) + 1e-6L);
+  };
   for (std::size_t i = warm_up; i < values.size(); ++i) {
     long double x = values[i];
     if (z(x) > rule.threshold)

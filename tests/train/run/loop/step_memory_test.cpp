@@ -120,7 +120,7 @@ TEST(StepMemory, is_reported_by_purpose) {
 
 TEST(StepMemory, of_activations_grows_in_proportion_to_the_length_of_the_rows) {
   for (const auto& [word, recompute] : kNames<ActivationCheckpointing>) {
-    const auto of = [&](Index seq) {
+    const auto of = [recompute = recompute](Index seq) {
       Config config = config_of({.kind = "diff_v2"}, {128, 2, seq, 256});
       config.train.activation_checkpointing = recompute;
       return step_memory(config);

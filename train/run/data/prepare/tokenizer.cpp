@@ -19,6 +19,15 @@ namespace {
 constexpr const char* kByteTokenizer = "bytes";
 const std::string kReplacement = "\xEF\xBF\xBD";  // U+FFFD, which replaces invalid bytes
 
+/// Returns whether the library reads a model with pieces. It throws at some damaged models.
+bool loads(sentencepiece::SentencePieceProcessor& processor, const std::string& model) {
+  try {
+    return processor.LoadFromSerializedProto(model).ok() && processor.GetPieceSize() > 0;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 Index known_tokens(const Tokenizer& tokenizer, Index eos_token_id, Index vocab_size) {
@@ -135,9 +144,7 @@ Index bytes_of_piece(const Processor& processor, std::int32_t token) {
 
 Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  throw_if<DataError>(!has_sound_tables(file.model) ||
-                          !processor->LoadFromSerializedProto(file.model).ok() ||
-                          processor->GetPieceSize() == 0,
+  throw_if<DataError>(!has_sound_tables(file.model) || !loads(*processor, file.model),
                       "{}: is not a SentencePiece model; train one with `spm_train`", where);
   const Processor shared = processor;
   return {

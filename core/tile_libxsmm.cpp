@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/simd.h"
 
 namespace difftape::tile {
 
@@ -55,8 +56,16 @@ void call(const Kernel& kernel, const void* a, const void* b, real* c) {
       static_cast<const Input*>(b), static_cast<const Input*>(a), reinterpret_cast<Output*>(c));
 }
 
+/// Returns whether our own loops are faster (bench/results/kernels.txt). Measured with AVX2 alone,
+/// where the last block of columns of libxsmm is slow unless it has three or four whole registers.
+bool prefers_portable(const Product& p) {
+  constexpr Index kLanes = detail::kLanes, kBlock = 4 * kLanes;
+  if (detail::kRegisterBytes != 32 || p.n < kLanes) return false;
+  return p.n % kBlock != 0 && p.n % kBlock != 3 * kLanes;
+}
+
 Kernel new_kernel(const Product& p) {
-  const auto generated = generate(p);
+  const auto generated = prefers_portable(p) ? nullptr : generate(p);
   if (generated == nullptr) return portable_backend()->kernel(p);
   using Number = std::conditional_t<sizeof(real) == 4, float, double>;
   return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};

@@ -287,12 +287,12 @@ TEST(Gemm, packs_only_operands_with_an_unsuitable_layout) {
 TEST(Gemm, an_element_of_a_portable_tile_is_one_chain_of_fused_multiply_adds) {
   if (!kFma) GTEST_SKIP() << "none here";
   for (const Index m : {1, 6, 7, 32}) {
-    for (const Index n : {Index{1}, Index{19}, kPanel}) {
+    for (const Index n : {1, 2, 5, 8, 9, 16, 19, 24, 28, 40, 64}) {
       for (const bool transposed : {false, true}) {
         const Stored a = make_matrix(m, 45, transposed, 2, "a"),
                      b = make_matrix(45, n, false, 5, "b");
-        Tensor c = Tensor::full({m, n}, real(0.3));
-        const tile::Product shape{m, n, 45, a.view.stride, b.view.stride, n, transposed, true};
+        Tensor c = Tensor::full({m, n + 1}, real(0.3));
+        const tile::Product shape{m, n, 45, a.view.stride, b.view.stride, n + 1, transposed, true};
         tile::portable_backend()->kernel(shape)(a.view.data, b.view.data, c.data());
         for (Index i = 0; i < m; ++i) {
           for (Index j = 0; j < n; ++j) {
@@ -300,6 +300,7 @@ TEST(Gemm, an_element_of_a_portable_tile_is_one_chain_of_fused_multiply_adds) {
             for (Index k = 0; k < 45; ++k) sum = std::fma(a.at(i, k), b.at(k, j), sum);
             ASSERT_EQ(c.row(i)[j], sum) << m << " x " << n << " at " << i << ", " << j;
           }
+          ASSERT_EQ(c.row(i)[n], real(0.3)) << "beyond the columns";
         }
       }
     }

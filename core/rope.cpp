@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -76,16 +77,19 @@ RopeTable::RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule)
 void RopeTable::fill() const {
   const std::vector<double> frequencies = rope_frequencies(rule_, head_dim_);
   const double factor = attention_factor_of(rule_.scaling);
-  cosine_ = Tensor::empty({max_seq_len_, head_dim_});
+  cosine_ = Tensor::empty({max_seq_len_, std::lcm(head_dim_, kSimdWidth)});
   sine_ = Tensor::like(cosine_);
   parallel_for(max_seq_len_, [&](Index t) {
-    for (Index i = 0; i < head_dim_ / 2; ++i) {
-      const double angle = static_cast<double>(t) * frequencies[i];
-      const auto sine = static_cast<real>(factor * std::sin(angle));
-      cosine_.row(t)[2 * i] = cosine_.row(t)[2 * i + 1] =
-          static_cast<real>(factor * std::cos(angle));
-      sine_.row(t)[2 * i] = -sine;
-      sine_.row(t)[2 * i + 1] = sine;
+    real *cosine = cosine_.row(t), *sine = sine_.row(t);
+    for (Index i = 0; i < head_dim_; i += 2) {
+      const double angle = static_cast<double>(t) * frequencies[i / 2];
+      cosine[i] = cosine[i + 1] = static_cast<real>(factor * std::cos(angle));
+      sine[i + 1] = static_cast<real>(factor * std::sin(angle));
+      sine[i] = -sine[i + 1];
+    }
+    for (Index i = head_dim_; i < cosine_.shape().last(); ++i) {
+      cosine[i] = cosine[i - head_dim_];
+      sine[i] = sine[i - head_dim_];
     }
   });
 }
@@ -95,19 +99,18 @@ void RopeTable::rotate(const Tensor& x, Tensor& y, real direction, Index first) 
   require_shape(s.rank() == 4 && s[3] == head_dim() && first + s[1] <= max_seq_len(), "rope",
                 "x is {}; need (B, T <= {}, H, {})", s.str(), max_seq_len() - first, head_dim());
   std::call_once(filled_, [this] { fill(); });
-  const Index seq = s[1], heads = s[2], width = heads * s[3];
+  const Index seq = s[1], width = s[2] * s[3], period = cosine_.shape().last();
   parallel_ranges(s[0] * seq, row_grain(width), [&](Index begin, Index count) {
     for (Index token = begin; token < begin + count; ++token) {
-      const real* cosine = cosine_.row(first + token % seq);
-      const real* sine = sine_.row(first + token % seq);
-      for (Index head = 0; head < heads; ++head) {
-        const real* in = x.data() + token * width + head * s[3];
-        real* out = y.data() + token * width + head * s[3];
-        for_each_vector(s[3], [&](Index i, Index n) {
-          const Simd here = load(in + i, n), turn = load(sine + i, n) * direction;
-          store(fma(swapped_pairs(here), turn, here * load(cosine + i, n)), out + i, n);
-        });
-      }
+      const real *cosine = cosine_.row(first + token % seq), *sine = sine_.row(first + token % seq);
+      const real* in = x.data() + token * width;
+      real* out = y.data() + token * width;
+      Index at = 0;
+      for_each_vector(width, [&](Index i, Index n) {
+        const Simd here = load(in + i, n), turn = load(sine + at) * direction;
+        store(fma(swapped_pairs(here), turn, here * load(cosine + at)), out + i, n);
+        at = at + kSimdWidth == period ? 0 : at + kSimdWidth;
+      });
     }
   });
 }

@@ -98,7 +98,12 @@ struct Work {
   Buffers buffers;
   std::array<real*, 2> queries;  ///< panels of each map: Q, then dQ
   real* dout;                    ///< panel
-  std::array<PerQuery, 2> r{};   ///< sums of A_m o dA
+  /// The same rows without gaps: far apart, they would compete for the same places of the L1 cache.
+  std::array<real*, 2> query_rows;
+  real* dout_rows;
+  PerQuery lambda;
+  std::array<StatsPerQuery, 2> stats;  ///< of each map
+  std::array<PerQuery, 2> r{};         ///< sums of A_m o dA
 };
 
 /// Packs the queries of each map and dO as right operands of products with keys and values.
@@ -106,10 +111,14 @@ void pack_panels_of(const BackwardCall& call, const Work& work) {
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Head dout = head_of(call.dout, block.b, block.head);
-  pack_queries(dout.rows(block.begin, block.rows, dims.value_dim), 1, work.dout);
+  const Operand dout_rows = dout.rows(block.begin, block.rows, dims.value_dim);
+  copy_rows(dout_rows, work.dout_rows);
+  pack_queries(dout_rows, 1, work.dout);
   for (Index map = 0; map < dims.maps; ++map) {
     const Head q = head_of(call.in.q, block.b, work.output.query[map]);
-    pack_queries(q.rows(block.begin, block.rows, dims.head_dim), call.in.scale, work.queries[map]);
+    const Operand rows = q.rows(block.begin, block.rows, dims.head_dim);
+    copy_rows(rows, work.query_rows[map]);
+    pack_queries(rows, call.in.scale, work.queries[map]);
   }
 }
 
@@ -132,7 +141,7 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
       cap_and_mask(call.in, block, tile, map, lanes, at.p[map], at.slopes[map]);
       Simd& r = work.r[map][lanes.number()];
       r = recompute_softmax(at.p[map], at.dp[work.shared_value ? 0 : map], lanes.keys,
-                            load_stats(call.softmax_stats, block, lanes, map), r);
+                            work.stats[map][lanes.number()], r);
     });
   }
 }
@@ -157,11 +166,10 @@ void store_row_sums(BackwardCall& call, const Work& work, Index i) {
 /// Turns maps and dA of some queries of a tile into the gradients of scores and the weights of V.
 void lanes_backward(const BackwardCall& call, const Work& work, const Tile& tile,
                     const Lanes& lanes) {
-  const Block& block = work.block;
   const Buffers at = work.buffers.at(tile.offset() + lanes.offset(tile));
   const Index keys = lanes.keys;
   const auto scale = static_cast<real>(call.in.scale);
-  const Simd lambda = lambda_of(call.in, block, lanes);
+  const Simd& lambda = work.lambda[lanes.number()];
   const std::array<Simd, 2> coefficient{1, -lambda};
   const std::array<Simd, 2> r{work.r[0][lanes.number()], work.r[1][lanes.number()]};
   if (call.dims.maps == 2 && work.shared_value) {
@@ -187,12 +195,11 @@ struct KeyHead {
 };
 
 /// Adds weights (keys x queries) times rows of the queries to the gradients of the keys of a tile.
-void add_to_keys(const real* weights, const Block& block, const Tile& tile, const Head& rows,
+void add_to_keys(const real* weights, const Block& block, const Tile& tile, const real* rows,
                  const KeyHead& to) {
   const bool overwrites = to.first && tile.diagonal;  // comes before any other use
-  tile_gemm({weights, tile.keys, block.rows - tile.query, kBlockRows},
-            rows.row(block.begin + tile.query), rows.stride, to.width,
-            head_data(to.gradient, block.b, to.head, tile.position),
+  tile_gemm({weights, tile.keys, block.rows - tile.query, kBlockRows}, rows + tile.query * to.width,
+            to.width, to.width, head_data(to.gradient, block.b, to.head, tile.position),
             to.gradient.shape()[2] * to.width, overwrites ? Accumulate::no : Accumulate::yes);
 }
 
@@ -201,26 +208,25 @@ void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGr
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Buffers at = work.buffers.at(tile.offset());
-  const Head dout = head_of(call.dout, block.b, block.head);
   for (Index map = 0; map < (work.shared_value ? 1 : 2); ++map) {
-    add_to_keys(at.dp[map], block, tile, dout,
+    add_to_keys(at.dp[map], block, tile, work.dout_rows,
                 {to.dv, work.output.value[map], dims.value_dim, to.first_value[block.head][map]});
   }
   for (Index map = 0; map < dims.maps; ++map) {
     // The gradients of a map that does not read the tile are 0; a first tile overwrites dQ.
     if (!tile.maps[map] && !tile.first) continue;
-    const Index query = work.output.query[map], key = work.output.key[map];
+    const Index key = work.output.key[map];
     multiply_weights(head_of(call.in.k, block.b, key), dims.head_dim, at.p[map], block, tile,
                      work.queries[map], call.to.accumulate_q);
-    add_to_keys(at.p[map], block, tile, head_of(call.in.q, block.b, query),
+    add_to_keys(at.p[map], block, tile, work.query_rows[map],
                 {to.dk, key, dims.head_dim, to.first_key[block.head][map]});
   }
 }
 
 /// Elements of the buffers and panels of one thread.
 Index scratch_size(const Dims& dims, bool capped) {
-  return (capped ? 6 : 4) * dims.map_size() + 2 * panel_size(dims.head_dim) +
-         panel_size(dims.value_dim);
+  return (capped ? 6 : 4) * dims.map_size() + 4 * panel_size(dims.head_dim) +
+         2 * panel_size(dims.value_dim);
 }
 void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGradients& to) {
   const OutputHead& output = call.in.mapping.outputs[block.head];
@@ -236,7 +242,12 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
             .shared_value = call.in.mapping.shares_value(output),
             .buffers = buffers,
             .queries = {panels, panels + panel},
-            .dout = panels + 2 * panel};
+            .dout = panels + 4 * panel,
+            .query_rows = {panels + 2 * panel, panels + 3 * panel},
+            .dout_rows = panels + 4 * panel + panel_size(call.dims.value_dim),
+            .lambda = lambda_of(call.in, block),
+            .stats = {load_stats(call.softmax_stats, block, 0),
+                      load_stats(call.softmax_stats, block, call.dims.maps - 1)}};
   pack_panels_of(call, work);
   for_each_tile(block, [&](const Tile& tile) { tile_forward(call, work, tile); });
   for (Index i = 0; i < block.rows; ++i) store_row_sums(call, work, i);

@@ -154,12 +154,19 @@ void for_each_lanes(const Block& block, const Tile& tile, F&& f) {
     f(Lanes{i, count, tile.diagonal ? std::min(seen, tile.keys) : tile.keys});
   }
 }
+/// Calls f(lanes) for all queries of a block, without keys.
+template <class F>
+void for_each_lanes(const Block& block, F&& f) {
+  for (Index i = 0; i < block.rows; i += kSimdWidth)
+    f(Lanes{i, std::min(kSimdWidth, block.rows - i), 0});
+}
 /// One value per query of a block, in vectors indexed by Lanes::number().
 using PerQuery = std::array<Simd, kBlockRows / kSimdWidth>;
+using StatsPerQuery = std::array<LaneStats, kBlockRows / kSimdWidth>;
 
-Simd lambda_of(const AttentionInputs& in, const Block& block, const Lanes& lanes);
-/// Read and write the row statistics of lanes in one map.
-LaneStats load_stats(const Tensor& stats, const Block& block, const Lanes& lanes, Index map);
+PerQuery lambda_of(const AttentionInputs& in, const Block& block);
+/// Read and write the row statistics of a block or of some lanes in one map.
+StatsPerQuery load_stats(const Tensor& stats, const Block& block, Index map);
 void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
                  Tensor& stats);
 
@@ -178,6 +185,9 @@ constexpr Index panel_size(Index width) { return width * kBlockRows; }
 /// Writes rows of a head transposed and times `scale`, panel (width x kBlockRows): the right
 /// operand of products with keys or values.
 void pack_queries(const Operand& rows, double scale, real* panel);
+
+/// Copies rows one after the other.
+void copy_rows(const Operand& rows, real* to);
 
 /// Multiplies keys with a panel: scores (keys x queries of the tile) = rows of `keys` times panel.
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,

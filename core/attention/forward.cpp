@@ -29,6 +29,7 @@ struct Work {
   real* panel;                    ///< of queries, then of the output
   std::array<PerQuery, 2> max{};  ///< of each map
   std::array<PerQuery, 2> sum{};  ///< of the numerators
+  PerQuery ratio{};               ///< lambda sum1 / sum2
   LaneStats stats(Index map, const Lanes& lanes) const {
     return {max[map][lanes.number()], 1 / sum[map][lanes.number()]};
   }
@@ -70,14 +71,18 @@ void numerators(Work& work, Index map, const Tile& tile) {
   });
 }
 
+void compute_ratio(const ForwardCall& call, Work& work) {
+  const PerQuery lambda = lambda_of(call.in, work.block);
+  for (size_t i = 0; i < lambda.size(); ++i)
+    work.ratio[i] = lambda[i] * (work.sum[0][i] / work.sum[1][i]);
+}
+
 /// Computes the weights of V from the numerators E1 and E2, to be divided by the first sum after
-/// the product: E1 - ratio E2 if the maps share V, else E1 and -ratio E2. ratio is lambda sum1 /
-/// sum2.
-void combine_maps(const ForwardCall& call, const Work& work, const Tile& tile) {
+/// the product: E1 - ratio E2 if the maps share V, else E1 and -ratio E2.
+void combine_maps(const Work& work, const Tile& tile) {
   for_each_lanes(work.block, tile, [&](const Lanes& lanes) {
     const Index offset = tile.offset() + lanes.offset(tile);
-    const Simd ratio = lambda_of(call.in, work.block, lanes) *
-                       (work.sum[0][lanes.number()] / work.sum[1][lanes.number()]);
+    const Simd& ratio = work.ratio[lanes.number()];
     if (work.shared_value) {
       subtract(work.maps[0] + offset, work.maps[1] + offset, lanes.keys, ratio);
     } else {
@@ -103,8 +108,9 @@ void weigh_values(ForwardCall& call, Work& work) {
   const bool two = call.dims.maps == 2;
   for (Index map = 0; map < (two ? 2 : 0); ++map)
     for_each_tile(block, [&](const Tile& tile) { numerators(work, map, tile); });
+  if (two) compute_ratio(call, work);
   for_each_tile(block, [&](const Tile& tile) {
-    two ? combine_maps(call, work, tile) : numerators(work, 0, tile);
+    two ? combine_maps(work, tile) : numerators(work, 0, tile);
     for (Index map = 0; map < (work.shared_value ? 1 : 2); ++map)
       multiply_values(call, work, map, tile);
   });
@@ -134,10 +140,9 @@ void forward_block(ForwardCall& call, const Block& block, real* scratch) {
   for (Index map = 0; map < maps; ++map) score(call, work, map);
   weigh_values(call, work);
   for (Index map = 0; map < maps; ++map) {
-    for (Index i = 0; i < block.rows; i += kSimdWidth) {
-      const Lanes lanes{i, std::min(kSimdWidth, block.rows - i), 0};
+    for_each_lanes(block, [&](const Lanes& lanes) {
       store_stats(work.stats(map, lanes), block, lanes, map, call.result.softmax_stats);
-    }
+    });
   }
 }
 

@@ -56,10 +56,9 @@ DIFFTAPE_INLINE Simd exp_horner(const Simd& f, Simd sum_so_far) {
 /// for NaN (Cody & Waite 1980, chapter 6).
 DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
   constexpr const detail::ExpConstants& c = detail::kExp;
-  const Simd bounded = select(x < c.lowest, c.lowest, x);
-  const Simd shifted = fma(bounded, static_cast<real>(1.4426950408889634074), c.shift);
+  const Simd shifted = fma(x, static_cast<real>(1.4426950408889634074), c.shift);
   const Simd n = shifted - c.shift;
-  const Simd f = fma(n, -c.ln2_low, fma(n, -c.ln2_high, bounded));
+  const Simd f = fma(n, -c.ln2_low, fma(n, -c.ln2_high, x));
   const Simd power = detail::exp_horner<c.degree - 1>(f, detail::inverse_factorial(c.degree));
   const SimdInts exponent =
       (std::bit_cast<SimdInts>(shifted) << c.mantissa_bits) + (SimdInt{c.bias} << c.mantissa_bits);

@@ -27,6 +27,7 @@ TEST(Simd, exp_has_exact_special_values) {
   EXPECT_EQ(exp_simd(0)[0], 1);
   EXPECT_EQ(exp_simd(-kLargest)[1], 0);
   EXPECT_EQ(exp_simd(real(-1e4))[2], 0);
+  EXPECT_EQ(exp_simd(std::numeric_limits<real>::lowest())[0], 0);
   EXPECT_TRUE(std::isnan(exp_simd(std::numeric_limits<real>::quiet_NaN())[3]));
 }
 

@@ -162,10 +162,11 @@ void pack_panel(const GemmCall& call, Index i) {
   pack::panel(call.format, call.b, i * kPanel, const_cast<void*>(call.right.at(i, 0)));
 }
 
-/// Multiplies one block of the cut. Neighboring tasks share their panels, which stay in the cache.
+/// Multiplies one block of the cut. Neighboring tasks have the same rows: a thread finds in its
+/// cache what it wrote in the call before (core/parallel.cpp).
 void multiply_task(const GemmCall& call, const Cut& cut, Index task, void* scratch) {
-  const Index row_blocks = cut.row_blocks(call), panels = ceil_div(call.b.cols, kPanel);
-  const Index row = task % row_blocks * cut.rows, panel = task / row_blocks * cut.group;
+  const Index groups = cut.groups(call), panels = ceil_div(call.b.cols, kPanel);
+  const Index row = task / groups * cut.rows, panel = task % groups * cut.group;
   multiply_block(call, row, std::min(cut.rows, call.a.rows - row), panel,
                  std::min(panel + cut.group, panels), scratch);
 }

@@ -1,6 +1,9 @@
 #include "core/parallel.h"
 
 #include <omp.h>
+
+#include <algorithm>
+#include <atomic>
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -35,6 +38,24 @@ void release(char*) {}
 void acquire(char*) {}
 #endif
 
+/// Neighboring blocks that one thread works on first. So the same thread tends to touch the same
+/// rows in one call after another, and finds them in its own cache.
+struct alignas(64) Share {
+  Index next, end;
+};
+constexpr int kMostShares = 64;
+
+/// Calls f(i) for the blocks of the calling thread's share, then for those that other threads have
+/// left: a core that other programs use gets fewer.
+template <class F>
+void take_blocks(Share* shares, int count, F&& f) {
+  for (int k = 0; k < count; ++k) {
+    Share& share = shares[(omp_get_thread_num() + k) % count];
+    std::atomic_ref<Index> next(share.next);
+    for (Index i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < share.end;) f(i);
+  }
+}
+
 }  // namespace
 
 bool flushes_subnormals() {
@@ -64,15 +85,16 @@ void parallel_blocks(Index n, void (*body)(void* context, Index i), void* contex
     return;
   }
   const bool flush = flushes_subnormals();
+  const int count = std::min(omp_get_max_threads(), kMostShares);
+  Share shares[kMostShares];
+  for (int i = 0; i < count; ++i) shares[i] = {n * i / count, n * (i + 1) / count};
   char begin, end;
   release(&begin);
 #pragma omp parallel
   {
     acquire(&begin);
     set_flush(flush);  // threads that live on have the state of the call before
-    // Blocks are handed out as threads become free: a core that other programs use gets fewer.
-#pragma omp for schedule(dynamic, 1) nowait
-    for (Index i = 0; i < n; ++i) body(context, i);
+    take_blocks(shares, count, [&](Index i) { body(context, i); });
     release(&end);
   }
   acquire(&end);

@@ -157,10 +157,11 @@ AttentionOutputs attention_forward(const AttentionInputs& in) {
   const Index heads = dims.batch * dims.heads_out;
   const Selections selections(in);
   parallel_for(dims.tasks() * heads, [&](Index task) {
-    const Index b = task % heads / dims.heads_out, head = task % dims.heads_out;
-    // The longest blocks, at the end of the sequence, start first.
+    const Index b = task / dims.tasks() / dims.heads_out,
+                head = task / dims.tasks() % dims.heads_out;
+    // The longest blocks of a head, at the end of the sequence, start first.
     for_each_block(
-        in, dims, selections, b, head, dims.tasks() - 1 - task / heads,
+        in, dims, selections, b, head, dims.tasks() - 1 - task % dims.tasks(),
         [&](const Block& block) { forward_block(call, block, scratch.row(thread_index())); });
   });
   return result;

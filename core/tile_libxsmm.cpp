@@ -56,8 +56,9 @@ void call(const Kernel& kernel, const void* a, const void* b, real* c) {
       static_cast<const Input*>(b), static_cast<const Input*>(a), reinterpret_cast<Output*>(c));
 }
 
-/// Returns whether our own loops are faster (bench/results/kernels.txt). Measured with AVX2 alone,
-/// where the last block of columns of libxsmm is slow unless it has three or four whole registers.
+/// Returns whether our own loops are faster (bench/results/kernels.txt). Measured in f32 with
+/// AVX2 alone, where the last block of columns of libxsmm is slow unless it has three or four whole
+/// registers.
 bool prefers_portable(const Product& p) {
   constexpr Index kLanes = detail::kLanes, kBlock = 4 * kLanes;
   if (detail::kRegisterBytes != 32 || p.n < kLanes) return false;

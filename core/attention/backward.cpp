@@ -98,12 +98,13 @@ struct Work {
   Buffers buffers;
   std::array<real*, 2> queries;  ///< panels of each map: Q, then dQ
   real* dout;                    ///< panel
-  /// The same rows without gaps: far apart, they would compete for the same places of the L1 cache.
+  /// Rows of Q of each map and of dO, one after the other. In the tensors they are far apart, and
+  /// would compete for the same places of the L1 cache.
   std::array<real*, 2> query_rows;
   real* dout_rows;
   PerQuery lambda;
-  std::array<StatsPerQuery, 2> stats;  ///< of each map
-  std::array<PerQuery, 2> r{};         ///< sums of A_m o dA
+  std::array<StatsPerQuery, 2> stats{};  ///< of each map
+  std::array<PerQuery, 2> r{};           ///< sums of A_m o dA
 };
 
 /// Packs the queries of each map and dO as right operands of products with keys and values.
@@ -245,9 +246,9 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
             .dout = panels + 4 * panel,
             .query_rows = {panels + 2 * panel, panels + 3 * panel},
             .dout_rows = panels + 4 * panel + panel_size(call.dims.value_dim),
-            .lambda = lambda_of(call.in, block),
-            .stats = {load_stats(call.softmax_stats, block, 0),
-                      load_stats(call.softmax_stats, block, call.dims.maps - 1)}};
+            .lambda = lambda_of(call.in, block)};
+  for (Index map = 0; map < call.dims.maps; ++map)
+    work.stats[map] = load_stats(call.softmax_stats, block, map);
   pack_panels_of(call, work);
   for_each_tile(block, [&](const Tile& tile) { tile_forward(call, work, tile); });
   for (Index i = 0; i < block.rows; ++i) store_row_sums(call, work, i);

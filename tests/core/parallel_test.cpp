@@ -9,7 +9,7 @@ namespace difftape {
 namespace {
 
 TEST(Parallel, every_index_runs_exactly_once_for_any_number_of_threads) {
-  for (int threads : {1, 2, 4, 7}) {
+  for (int threads : {1, 2, 4, 7, 70}) {
     const test::Threads scope(threads);
     std::vector<std::atomic<int>> runs(1000);
     parallel_for(1000, [&](Index i) { ++runs[static_cast<size_t>(i)]; });

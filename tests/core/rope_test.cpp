@@ -18,6 +18,20 @@ TEST(Rope, rotates_neighboring_channels_by_position_times_frequency) {
   EXPECT_NEAR(y.data()[7], 3 * std::sin(0.01) + 4 * std::cos(0.01), tolerance);
 }
 
+TEST(Rope, turns_each_of_many_heads_as_if_it_were_alone) {
+  for (const Index width : {2, 8, 16, 28}) {  // of which few are whole vectors
+    const RopeTable table(3, width);
+    const Tensor alone = test::random({1, 3, 1, width}, "x");
+    Tensor x = Tensor::empty({1, 3, 7, width}), turned = Tensor::like(alone), y = Tensor::like(x);
+    for (Index i = 0; i < x.size(); ++i)
+      x.data()[i] = alone.data()[i / (7 * width) * width + i % width];
+    table.rotate(alone, turned, 1);
+    table.rotate(x, y, 1);
+    for (Index i = 0; i < x.size(); ++i)
+      ASSERT_EQ(y.data()[i], turned.data()[i / (7 * width) * width + i % width]) << width;
+  }
+}
+
 TEST(Rope, turning_back_gives_the_input) {
   const RopeTable table(5, 6, {.theta = 100});
   Tensor x = Tensor::empty({2, 5, 3, 6});

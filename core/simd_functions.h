@@ -11,26 +11,24 @@ namespace detail {
 
 /// Constants for the range reduction of exp: x = n ln 2 + f, |f| <= ln 2 / 2.
 struct ExpConstants {
-  real lowest;              ///< smaller arguments give 0, as results would be subnormal
-  real shift;               ///< adding it rounds to an integer in the low bits
-  real ln2_high, ln2_low;   ///< sum to ln 2; n * ln2_high is exact
-  int mantissa_bits, bias;  ///< of the exponent field
-  int degree;               ///< of the Taylor polynomial; the next term is below the last digit
+  real lowest;             ///< smaller arguments give 0, as results would be subnormal
+  real shift;              ///< adding it gives an integer in the low bits, with the exponent's bias
+  real ln2_high, ln2_low;  ///< sum to ln 2; n * ln2_high is exact
+  int mantissa_bits;       ///< below the exponent field
+  int degree;              ///< of the Taylor polynomial; the next term is below the last digit
 };
 inline constexpr ExpConstants kExp = sizeof(real) == 4
                                          ? ExpConstants{real(-87.33654),
-                                                        real(12582912),
+                                                        real(12582912 + 127),
                                                         real(0.693359375),
                                                         real(-2.12194440054690583e-4),
                                                         23,
-                                                        127,
                                                         7}
                                          : ExpConstants{real(-708.396418532264),
-                                                        real(6755399441055744),
+                                                        real(6755399441055744 + 1023),
                                                         real(0.693147180369123816490),
                                                         real(1.90821492927058770002e-10),
                                                         52,
-                                                        1023,
                                                         13};
 
 constexpr real inverse_factorial(int k) {
@@ -60,8 +58,7 @@ DIFFTAPE_INLINE Simd exp_simd(const Simd& x) {
   const Simd n = shifted - c.shift;
   const Simd f = fma(n, -c.ln2_low, fma(n, -c.ln2_high, x));
   const Simd power = detail::exp_horner<c.degree - 1>(f, detail::inverse_factorial(c.degree));
-  const SimdInts exponent =
-      (std::bit_cast<SimdInts>(shifted) << c.mantissa_bits) + (SimdInt{c.bias} << c.mantissa_bits);
+  const SimdInts exponent = std::bit_cast<SimdInts>(shifted) << c.mantissa_bits;
   const Simd result = power * std::bit_cast<Simd>(exponent);
   return select(x < c.lowest, Simd(), result);
 }

@@ -28,6 +28,8 @@ TEST(Simd, exp_has_exact_special_values) {
   EXPECT_EQ(exp_simd(-kLargest)[1], 0);
   EXPECT_EQ(exp_simd(real(-1e4))[2], 0);
   EXPECT_EQ(exp_simd(std::numeric_limits<real>::lowest())[0], 0);
+  for (real x = detail::kExp.lowest - 1; x > -4000; x -= real(0.5))
+    ASSERT_EQ(exp_simd(x)[0], 0) << x;
   EXPECT_TRUE(std::isnan(exp_simd(std::numeric_limits<real>::quiet_NaN())[3]));
 }
 

@@ -77,7 +77,7 @@ RopeTable::RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule)
 void RopeTable::fill() const {
   const std::vector<double> frequencies = rope_frequencies(rule_, head_dim_);
   const double factor = attention_factor_of(rule_.scaling);
-  cosine_ = Tensor::empty({max_seq_len_, std::lcm(head_dim_, kSimdWidth)});
+  cosine_ = Tensor::empty({max_seq_len_, head_dim_ + kSimdWidth - std::gcd(head_dim_, kSimdWidth)});
   sine_ = Tensor::like(cosine_);
   parallel_for(max_seq_len_, [&](Index t) {
     real *cosine = cosine_.row(t), *sine = sine_.row(t);
@@ -99,7 +99,7 @@ void RopeTable::rotate(const Tensor& x, Tensor& y, real direction, Index first) 
   require_shape(s.rank() == 4 && s[3] == head_dim() && first + s[1] <= max_seq_len(), "rope",
                 "x is {}; need (B, T <= {}, H, {})", s.str(), max_seq_len() - first, head_dim());
   std::call_once(filled_, [this] { fill(); });
-  const Index seq = s[1], width = s[2] * s[3], period = cosine_.shape().last();
+  const Index seq = s[1], width = s[2] * s[3], step = kSimdWidth % s[3];
   parallel_ranges(s[0] * seq, row_grain(width), [&](Index begin, Index count) {
     for (Index token = begin; token < begin + count; ++token) {
       const real *cosine = cosine_.row(first + token % seq), *sine = sine_.row(first + token % seq);
@@ -109,7 +109,7 @@ void RopeTable::rotate(const Tensor& x, Tensor& y, real direction, Index first) 
       for_each_vector(width, [&](Index i, Index n) {
         const Simd here = load(in + i, n), turn = load(sine + at) * direction;
         store(fma(swapped_pairs(here), turn, here * load(cosine + at)), out + i, n);
-        at = at + kSimdWidth == period ? 0 : at + kSimdWidth;
+        at += at + step < s[3] ? step : step - s[3];
       });
     }
   });

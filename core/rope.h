@@ -69,8 +69,8 @@ class RopeTable {
   Index max_seq_len_, head_dim_;
   RopeRule rule_;
   mutable std::once_flag filled_;
-  // One row per position: plane i at 2i and 2i + 1, its sine negated at 2i. The head_dim elements
-  // are repeated until they are whole vectors, so that heads need not be.
+  // One row per position: plane i at 2i and 2i + 1, its sine negated at 2i. The first elements
+  // follow once more, for vectors that begin in one head and end in the next.
   mutable Tensor cosine_, sine_;
 };
 

@@ -56,12 +56,12 @@ void call(const Kernel& kernel, const void* a, const void* b, real* c) {
       static_cast<const Input*>(b), static_cast<const Input*>(a), reinterpret_cast<Output*>(c));
 }
 
-/// Returns whether our own loops are faster (bench/results/kernels.txt). Measured in f32 with
-/// AVX2 alone, where the last block of columns of libxsmm is slow unless it has three or four whole
-/// registers.
+/// Returns whether our own loops are faster: with AVX2, libxsmm is slow at the last columns of a
+/// tile unless they fill three or four registers (measured in f32).
 bool prefers_portable(const Product& p) {
+  static const bool avx2 = libxsmm_get_target_archid() == LIBXSMM_X86_AVX2;
   constexpr Index kLanes = detail::kLanes, kBlock = 4 * kLanes;
-  if (detail::kRegisterBytes != 32 || p.n < kLanes) return false;
+  if (!avx2 || sizeof(real) != 4 || detail::kRegisterBytes != 32 || p.n < kLanes) return false;
   return p.n % kBlock != 0 && p.n % kBlock != 3 * kLanes;
 }
 

@@ -106,7 +106,7 @@ void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
   const bool overlaps = p.n % kLanes != 0;
   for (Index done = 0, all = ceil_div(p.n, kLanes); done < all;) {
     Index registers = std::min(kWide, all - done);
-    // The overlapping register belongs to the one before: both start from the same sums.
+    // Keep the overlapping register with the one before it: both read C before either writes.
     if (overlaps && all - done - registers == 1) --registers;
     kByRegisters[registers - 1](
         tile, {done * kLanes, std::min((done + registers - 1) * kLanes, p.n - kLanes), 0});

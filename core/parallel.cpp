@@ -38,21 +38,21 @@ void release(char*) {}
 void acquire(char*) {}
 #endif
 
-/// Neighboring blocks that one thread works on first. So the same thread tends to touch the same
-/// rows in one call after another, and finds them in its own cache.
+/// Neighboring blocks, which one thread works on first. The same thread then tends to touch the
+/// same rows in successive calls, and finds them in its cache.
 struct alignas(64) Share {
   Index next, end;
 };
-constexpr int kMostShares = 64;
+constexpr int kMostShares = 64;  ///< bounds the stack; more threads have shares in common
 
-/// Calls f(i) for the blocks of the calling thread's share, then for those that other threads have
-/// left: a core that other programs use gets fewer.
-template <class F>
-void take_blocks(Share* shares, int count, F&& f) {
+/// Calls body(context, i) for the blocks of the calling thread's share, then for those that other
+/// threads have left: a core that other programs use gets fewer.
+void take_blocks(Share* shares, int count, void (*body)(void* context, Index i), void* context) {
   for (int k = 0; k < count; ++k) {
     Share& share = shares[(omp_get_thread_num() + k) % count];
     std::atomic_ref<Index> next(share.next);
-    for (Index i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < share.end;) f(i);
+    for (Index i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+      body(context, i);
   }
 }
 
@@ -94,7 +94,7 @@ void parallel_blocks(Index n, void (*body)(void* context, Index i), void* contex
   {
     acquire(&begin);
     set_flush(flush);  // threads that live on have the state of the call before
-    take_blocks(shares, count, [&](Index i) { body(context, i); });
+    take_blocks(shares, count, body, context);
     release(&end);
   }
   acquire(&end);

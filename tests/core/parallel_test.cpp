@@ -1,6 +1,8 @@
 #include "core/parallel.h"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "tests/support/test.h"
 #include "tests/support/threads.h"
@@ -15,6 +17,20 @@ TEST(Parallel, every_index_runs_exactly_once_for_any_number_of_threads) {
     parallel_for(1000, [&](Index i) { ++runs[static_cast<size_t>(i)]; });
     for (const auto& count : runs) EXPECT_EQ(count, 1);
   }
+}
+
+TEST(Parallel, a_thread_takes_over_what_a_busy_one_has_left) {
+  const test::Threads scope(2);
+  std::atomic<int> runs = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  parallel_for(100, [&](Index i) {
+    while (i == 0 && runs < 99 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    if (i == 0) {
+      EXPECT_EQ(runs, 99) << "all other blocks";
+    }
+    ++runs;
+  });
 }
 
 TEST(Parallel, ranges_cover_everything_with_blocks_of_one_size) {

@@ -91,21 +91,42 @@ struct Buffers {
   }
 };
 
+using StatsPerQuery = std::array<LaneStats, kBlockRows / kSimdWidth>;
+
+/// Returns the row statistics of a block in one map.
+StatsPerQuery load_stats(const Tensor& stats, const Block& block, Index map) {
+  StatsPerQuery loaded;
+  for_each_lanes(block, [&](const Lanes& lanes) {
+    const SoftmaxStats* from =
+        &softmax_stats_at(stats, block.b, block.head, map, block.begin + lanes.first);
+    loaded[lanes.number()] = {
+        vector_of<real>([&](Index i) { return i < lanes.count ? from[i].max : 0; }),
+        vector_of<real>([&](Index i) { return i < lanes.count ? from[i].inverse_sum : 0; })};
+  });
+  return loaded;
+}
+
 struct Work {
   Block block;
   const OutputHead& output;
   bool shared_value;  ///< both maps use one dA and one product with V
   Buffers buffers;
   std::array<real*, 2> queries;  ///< panels of each map: Q, then dQ
-  real* dout;                    ///< panel
-  /// Rows of Q of each map and of dO, one after the other. In the tensors they are far apart, and
-  /// would compete for the same places of the L1 cache.
+  /// Rows of Q of each map and of dO, without gaps. In the tensors they are far apart, and would
+  /// compete for the same sets of the L1 cache.
   std::array<real*, 2> query_rows;
+  real* dout;  ///< panel
   real* dout_rows;
   PerQuery lambda;
   std::array<StatsPerQuery, 2> stats{};  ///< of each map
   std::array<PerQuery, 2> r{};           ///< sums of A_m o dA
 };
+
+/// Copies rows without gaps between them.
+void copy_rows(const Operand& rows, real* to) {
+  for (Index i = 0; i < rows.rows; ++i)
+    std::copy_n(rows.data + i * rows.stride, rows.cols, to + i * rows.cols);
+}
 
 /// Packs the queries of each map and dO as right operands of products with keys and values.
 void pack_panels_of(const BackwardCall& call, const Work& work) {
@@ -151,8 +172,9 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
 void store_row_sums(BackwardCall& call, const Work& work, Index i) {
   const Block& block = work.block;
   const Index t = block.begin + i, token = block.b * call.dims.seq + t;
-  const auto r = [&](Index map) { return work.r[map][i / kSimdWidth][i % kSimdWidth]; };
-  const std::array<real, 2> coefficient{1, -lambda_at(call.in, block.b, t, block.head)};
+  const auto of_query = [i](const PerQuery& x) { return x[i / kSimdWidth][i % kSimdWidth]; };
+  const auto r = [&](Index map) { return of_query(work.r[map]); };
+  const std::array<real, 2> coefficient{1, -of_query(work.lambda)};
   for (Index map = 0; map < call.dims.maps; ++map) {
     if (!call.to.dsinks.allocated()) break;
     const Index query = work.output.query[map];
@@ -243,8 +265,8 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
             .shared_value = call.in.mapping.shares_value(output),
             .buffers = buffers,
             .queries = {panels, panels + panel},
-            .dout = panels + 4 * panel,
             .query_rows = {panels + 2 * panel, panels + 3 * panel},
+            .dout = panels + 4 * panel,
             .dout_rows = panels + 4 * panel + panel_size(call.dims.value_dim),
             .lambda = lambda_of(call.in, block)};
   for (Index map = 0; map < call.dims.maps; ++map)

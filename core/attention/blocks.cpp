@@ -175,18 +175,6 @@ PerQuery lambda_of(const AttentionInputs& in, const Block& block) {
   return lambda;
 }
 
-StatsPerQuery load_stats(const Tensor& stats, const Block& block, Index map) {
-  StatsPerQuery loaded;
-  for_each_lanes(block, [&](const Lanes& lanes) {
-    const SoftmaxStats* from =
-        &softmax_stats_at(stats, block.b, block.head, map, block.begin + lanes.first);
-    loaded[lanes.number()] = {
-        vector_of<real>([&](Index i) { return i < lanes.count ? from[i].max : 0; }),
-        vector_of<real>([&](Index i) { return i < lanes.count ? from[i].inverse_sum : 0; })};
-  });
-  return loaded;
-}
-
 void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
                  Tensor& stats) {
   SoftmaxStats* to = &softmax_stats_at(stats, block.b, block.head, map, block.begin + lanes.first);
@@ -238,11 +226,6 @@ void pack_queries(const Operand& rows, double scale, real* panel) {
   const auto factor = static_cast<real>(scale);
   for_each_vector(panel_size(rows.cols),
                   [&](Index i, Index) { store(load(panel + i) * factor, panel + i); });
-}
-
-void copy_rows(const Operand& rows, real* to) {
-  for (Index i = 0; i < rows.rows; ++i)
-    std::copy_n(rows.data + i * rows.stride, rows.cols, to + i * rows.cols);
 }
 
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,

@@ -162,11 +162,10 @@ void for_each_lanes(const Block& block, F&& f) {
 }
 /// One value per query of a block, in vectors indexed by Lanes::number().
 using PerQuery = std::array<Simd, kBlockRows / kSimdWidth>;
-using StatsPerQuery = std::array<LaneStats, kBlockRows / kSimdWidth>;
 
+/// Returns lambda of each query of a block.
 PerQuery lambda_of(const AttentionInputs& in, const Block& block);
-/// Read and write the row statistics of a block or of some lanes in one map.
-StatsPerQuery load_stats(const Tensor& stats, const Block& block, Index map);
+/// Writes the row statistics of some lanes in one map.
 void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& lanes, Index map,
                  Tensor& stats);
 
@@ -185,9 +184,6 @@ constexpr Index panel_size(Index width) { return width * kBlockRows; }
 /// Writes rows of a head transposed and times `scale`, panel (width x kBlockRows): the right
 /// operand of products with keys or values.
 void pack_queries(const Operand& rows, double scale, real* panel);
-
-/// Copies rows one after the other.
-void copy_rows(const Operand& rows, real* to);
 
 /// Multiplies keys with a panel: scores (keys x queries of the tile) = rows of `keys` times panel.
 void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,

@@ -27,8 +27,8 @@ constexpr Index kRowTile = 32;  // rows of a tile whose accumulators fit the reg
 constexpr Index kBf16RowTile = 128;
 constexpr Index kNearRowTile = 128;  // in small products, whose C is in the cache
 /// Longest inner size of one tile product. Narrow registers read a panel once for few rows of A, so
-/// it has to stay in the first cache, 32 KB.
-constexpr Index kChunk = detail::kRegisterBytes == 64 ? 512 : 128;
+/// it has to stay in the first cache, of 32 KB, beside those rows.
+constexpr Index kChunk = detail::kRegisterBytes == 64 ? 512 : 96;
 
 /// Returns the length of chunks of k: as even as possible, a function of k alone.
 Index chunk_length(Format format, Index k) {

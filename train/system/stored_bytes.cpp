@@ -64,8 +64,8 @@ struct StoredBytes::Mapping {
 
   /// Releases mapped pages now and then, because they count as memory of the process.
   void forget_pages_after(std::size_t count) {
-    constexpr std::size_t kPages = 1 << 16;  // mapped by the kernel around the first byte
-    if (looked_at.fetch_add(count + kPages) < kInMemory) return;
+    constexpr std::size_t kPage = 2 << 20;  // the kernel maps up to a huge page around a byte
+    if (looked_at.fetch_add(count + kPage) < kInMemory) return;
     looked_at = 0;
     madvise(first, size(), MADV_DONTNEED);
   }

@@ -232,8 +232,8 @@ std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window
   for (const Span& span : spans)
     for (Index begin = span.begin; begin + window <= span.end; begin += stride)
       starts.push_back(begin);
-  std::vector<Index> shuffled;
-  for (Index i : permutation(std::ssize(starts), "data/val")) shuffled.push_back(starts[i]);
+  std::vector<Index> shuffled = permutation(std::ssize(starts), "data/val");
+  for (Index& next : shuffled) next = starts[next];
   return shuffled;
 }
 

@@ -108,8 +108,7 @@ tokens() {
   truncate -s 64G tokens.bin
   begin=$(now)
   "$bin/difftape" train "$configs/base/text_0.2m.yaml" --out tokens "${tiny[@]}" --set train.steps=1000 \
-    --set data.type=tokens --set data.path=tokens.bin --set model.vocab_size=256 \
-    --set data.seq_len=256 --set model.max_seq_len=256 >out &
+    --set data.type=tokens --set data.path=tokens.bin --set model.vocab_size=256 >out &
   run=$!
   watch_memory "$run"
   wait "$run"

@@ -20,9 +20,9 @@ namespace {
 constexpr Index kBlock = 16384;
 constexpr std::uint64_t kAnySeed = 0;  // independent of the seed of the run
 
-/// Returns a fixed shuffle of 0, 1, ..., n - 1.
-std::vector<Index> permutation(Index n, std::string_view name) {
-  const RandomStream stream(kAnySeed, name);
+/// Returns a fixed shuffle of the blocks 0, 1, ..., n - 1.
+std::vector<Index> permutation(Index n) {
+  const RandomStream stream(kAnySeed, "data/split");
   std::vector<Index> order(n);
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::stable_sort(
@@ -56,7 +56,7 @@ class Windows : public Dataset {
         window_(config.seq_len + 1),
         split_(own_val_source_ ? Split{{{0, source_->size()}}, {{0, own_val_source_->size()}}}
                                : split_by_blocks(source_->size(), window_, config.val_fraction)),
-        val_starts_(shuffled_windows(split_.val, window_, window_)),
+        val_windows_(split_.val, window_, window_),
         held_out_(split_.val,
                   own_val_source_ ? told_apart(*own_val_source_) : std::vector<DomainSpan>()),
         epochs_(split_.train, config.seq_len, seed) {}
@@ -81,7 +81,8 @@ class Windows : public Dataset {
 
   /// Separate validation files are read completely, with a smaller last batch if necessary.
   Index val_batches() const override {
-    return own_val_source_ ? ceil_div(val_windows(), val_rows()) : val_windows() / val_rows();
+    return own_val_source_ ? ceil_div(val_windows_.size(), val_rows())
+                           : val_windows_.size() / val_rows();
   }
   Index vocab_size() const override {
     return std::max(source_->vocab_size, val_source().vocab_size);
@@ -111,14 +112,13 @@ class Windows : public Dataset {
   }
 
  private:
-  Index val_windows() const { return std::ssize(val_starts_); }
   /// Returns the rows of a full batch, fewer if there are not enough windows.
-  Index val_rows() const { return std::min(batch_, val_windows()); }
+  Index val_rows() const { return std::min(batch_, val_windows_.size()); }
 
   /// Returns the first tokens of the rows of a validation batch.
-  std::span<const Index> val_starts(Index i) const {
-    const Index first = i * val_rows(), rows = std::min(val_rows(), val_windows() - first);
-    return std::span(val_starts_).subspan(first, static_cast<size_t>(rows));
+  std::vector<Index> val_starts(Index i) const {
+    const Index first = i * val_rows();
+    return val_windows_.starts(first, std::min(val_rows(), val_windows_.size() - first));
   }
 
   const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
@@ -129,7 +129,7 @@ class Windows : public Dataset {
   Index of_step_;  ///< sequences per step
   Index window_;
   Split split_;
-  std::vector<Index> val_starts_;
+  ShuffledWindows val_windows_;
   HeldOut held_out_;
   Epochs epochs_;
 };
@@ -218,7 +218,7 @@ Split split_by_blocks(Index size, Index window, double val_fraction) {
   const Index val_blocks = std::clamp<Index>(wanted, 1, whole - 1);
 
   std::vector<bool> validates(whole);
-  const std::vector<Index> order = permutation(whole, "data/split");
+  const std::vector<Index> order = permutation(whole);
   for (Index i = 0; i < val_blocks; ++i) validates[order[i]] = true;
   Split split;
   for (Index i = 0; i < whole; ++i)
@@ -227,14 +227,37 @@ Split split_by_blocks(Index size, Index window, double val_fraction) {
   return split;
 }
 
-std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window, Index stride) {
+ShuffledWindows::ShuffledWindows(std::vector<Span> spans, Index window, Index stride)
+    : spans_(std::move(spans)), window_(window), stride_(stride) {
+  for (const Span& span : spans_)
+    if (span.size() >= window) size_ += 1 + (span.size() - window) / stride;
+}
+
+std::vector<Index> ShuffledWindows::starts(Index first, Index count) const {
+  constexpr Index kShortest = Index{1} << 16, kGrowth = 4;
+  const Index end = first + count;
+  if (end > std::ssize(known_))
+    known_ = prefix(std::min(size_, std::max(kShortest, kGrowth * end)));
+  return {known_.begin() + first, known_.begin() + end};
+}
+
+/// Orders the windows by a random key of each. Keeps at most twice `length` of them in memory.
+std::vector<Index> ShuffledWindows::prefix(Index length) const {
+  const RandomStream keys(kAnySeed, "data/val");
+  std::vector<std::pair<std::uint64_t, Index>> least;  // keys and first tokens
+  std::uint64_t window = 0;
+  for (const Span& span : spans_) {
+    for (Index begin = span.begin; begin + window_ <= span.end; begin += stride_) {
+      least.emplace_back(keys.bits(window++), begin);
+      if (std::ssize(least) < 2 * length) continue;
+      std::ranges::nth_element(least, least.begin() + length);
+      least.resize(length);
+    }
+  }
+  std::ranges::sort(least);
   std::vector<Index> starts;
-  for (const Span& span : spans)
-    for (Index begin = span.begin; begin + window <= span.end; begin += stride)
-      starts.push_back(begin);
-  std::vector<Index> shuffled = permutation(std::ssize(starts), "data/val");
-  for (Index& next : shuffled) next = starts[next];
-  return shuffled;
+  for (Index i = 0; i < length; ++i) starts.push_back(least[i].second);
+  return starts;
 }
 
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
@@ -308,15 +331,14 @@ class WholeRow : public ValidationData {
       : source_(std::move(source)),
         seq_len_(seq_len),
         batch_(batch_size),
-        starts_(shuffled_windows({{0, source_->size()}}, seq_len + 1, seq_len)),
-        full_batches_(ceil_div(std::ssize(starts_), batch_size)),
-        left_(source_->size() - 1 - std::ssize(starts_) * seq_len) {}
+        windows_({{0, source_->size()}}, seq_len + 1, seq_len),
+        full_batches_(ceil_div(windows_.size(), batch_size)),
+        left_(source_->size() - 1 - windows_.size() * seq_len) {}
 
   Batch val_batch(Index i) const override {
     if (i == full_batches_) return windows_at(*source_, {{source_->size() - 1 - left_}}, left_ + 1);
-    const Index first = i * batch_, rows = std::min(batch_, std::ssize(starts_) - first);
-    return windows_at(*source_, std::span(starts_).subspan(first, static_cast<size_t>(rows)),
-                      seq_len_ + 1);
+    const Index first = i * batch_, rows = std::min(batch_, windows_.size() - first);
+    return windows_at(*source_, windows_.starts(first, rows), seq_len_ + 1);
   }
   Index val_batches() const override { return full_batches_ + (left_ > 0 ? 1 : 0); }
   Index vocab_size() const override { return source_->vocab_size; }
@@ -331,9 +353,9 @@ class WholeRow : public ValidationData {
  private:
   std::shared_ptr<const TokenSource> source_;
   Index seq_len_, batch_;
-  std::vector<Index> starts_;  ///< first tokens of the full sequences
-  Index full_batches_;         ///< batches of full sequences
-  Index left_;                 ///< targets after the last full sequence
+  ShuffledWindows windows_;  ///< the full sequences
+  Index full_batches_;       ///< batches of full sequences
+  Index left_;               ///< targets after the last full sequence
 };
 
 }  // namespace

@@ -83,9 +83,26 @@ inline constexpr Index kCountedTokens = Index{1} << 24;
 /// set. A shorter last block trains. Needs size >= 2 * window (std::logic_error).
 Split split_by_blocks(Index size, Index window, double val_fraction);
 
-/// Returns the first positions of the windows of `window` tokens that fit into each span, `stride`
-/// tokens apart. Their order is a fixed shuffle, so any prefix samples all spans.
-std::vector<Index> shuffled_windows(const std::vector<Span>& spans, Index window, Index stride);
+/// The windows of `window` tokens that fit into each span, `stride` tokens apart, in a fixed
+/// shuffled order, so any prefix samples all spans. Memory grows with the longest prefix that was
+/// read, not with the number of windows. Not to be shared by threads.
+class ShuffledWindows {
+ public:
+  ShuffledWindows(std::vector<Span> spans, Index window, Index stride);
+
+  /// Returns the number of windows.
+  Index size() const { return size_; }
+  /// Returns the first tokens of windows [first, first + count) of the order. They must exist.
+  std::vector<Index> starts(Index first, Index count) const;
+
+ private:
+  std::vector<Index> prefix(Index length) const;
+
+  std::vector<Span> spans_;
+  Index window_, stride_;
+  Index size_ = 0;
+  mutable std::vector<Index> known_;  ///< a prefix of the order
+};
 
 /// Returns the windows of `window` tokens that begin at `starts`, one per row.
 Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window);
@@ -119,7 +136,7 @@ class HeldOut {
 
 /// Makes validation data in which every token except the first is a target once. Each sequence has
 /// `seq_len` inputs and begins with the last target of the previous one; batches are in the order
-/// of shuffled_windows. The remaining tokens, a shorter sequence, are the last batch. Throws
+/// of ShuffledWindows. The remaining tokens, a shorter sequence, are the last batch. Throws
 /// DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
                                                Index seq_len, Index batch_size);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,7 +17,6 @@ namespace difftape::run {
 namespace {
 
 constexpr Index kBlock = 16384;
-constexpr std::uint64_t kAnySeed = 0;  // independent of the seed of the run
 
 /// Returns a fixed shuffle of the blocks 0, 1, ..., n - 1.
 std::vector<Index> permutation(Index n) {
@@ -227,39 +225,6 @@ Split split_by_blocks(Index size, Index window, double val_fraction) {
   return split;
 }
 
-ShuffledWindows::ShuffledWindows(std::vector<Span> spans, Index window, Index stride)
-    : spans_(std::move(spans)), window_(window), stride_(stride) {
-  for (const Span& span : spans_)
-    if (span.size() >= window) size_ += 1 + (span.size() - window) / stride;
-}
-
-std::vector<Index> ShuffledWindows::starts(Index first, Index count) const {
-  constexpr Index kShortest = Index{1} << 16, kGrowth = 4;
-  const Index end = first + count;
-  if (end > std::ssize(known_))
-    known_ = prefix(std::min(size_, std::max(kShortest, kGrowth * end)));
-  return {known_.begin() + first, known_.begin() + end};
-}
-
-/// Orders the windows by a random key of each. Keeps at most twice `length` of them in memory.
-std::vector<Index> ShuffledWindows::prefix(Index length) const {
-  const RandomStream keys(kAnySeed, "data/val");
-  std::vector<std::pair<std::uint64_t, Index>> least;  // keys and first tokens
-  std::uint64_t window = 0;
-  for (const Span& span : spans_) {
-    for (Index begin = span.begin; begin + window_ <= span.end; begin += stride_) {
-      least.emplace_back(keys.bits(window++), begin);
-      if (std::ssize(least) < 2 * length) continue;
-      std::ranges::nth_element(least, least.begin() + length);
-      least.resize(length);
-    }
-  }
-  std::ranges::sort(least);
-  std::vector<Index> starts;
-  for (Index i = 0; i < length; ++i) starts.push_back(least[i].second);
-  return starts;
-}
-
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                       std::shared_ptr<const TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed,
@@ -366,55 +331,6 @@ std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource
                       "{} has {} {}, but must have at least two; give more data", source->from,
                       source->size(), source->unit);
   return std::make_unique<WholeRow>(std::move(source), seq_len, batch_size);
-}
-
-namespace {
-
-/// Index of the first cumulative sum above `nth`, and the distance of `nth` from the previous sum.
-struct Place {
-  Index at, within;
-};
-Place find(const std::vector<Index>& sums, Index nth) {
-  const Index at = std::ranges::upper_bound(sums, nth) - sums.begin();
-  return {at, nth - (at == 0 ? 0 : sums[at - 1])};
-}
-
-}  // namespace
-
-Epochs::Epochs(const std::vector<Span>& spans, Index seq_len, std::uint64_t seed)
-    : seq_len_(seq_len),
-      offsets_(static_cast<std::uint64_t>(seq_len), seed, "data/offset"),
-      epochs_(seed, "data/train") {
-  for (const Span& span : spans) {
-    const Index targets = span.size() - 1;
-    if (targets >= seq_len) rows_.push_back({span.begin, targets / seq_len, targets % seq_len});
-  }
-  if (rows_.empty()) throw std::logic_error("Epochs: no span is long enough for a window");
-  std::ranges::stable_sort(rows_, std::greater(), &Row::rest);
-  Index always = 0, all = 0;
-  for (const Row& row : rows_) always_until_.push_back(always += row.windows - 1);
-  for (Index slot = 0; slot < seq_len; ++slot) until_.push_back(all += windows_at(offset_of(slot)));
-}
-
-Index Epochs::windows_at(Index offset) const {
-  const auto fits = [offset](const Row& row) { return row.rest >= offset; };
-  return always_until_.back() + (std::ranges::partition_point(rows_, fits) - rows_.begin());
-}
-
-Index Epochs::largest() const { return windows_at(0); }
-
-Index Epochs::start(Index n) const {
-  const Index cycle = n / until_.back();
-  const auto [slot, place] = find(until_, n % until_.back());
-  const Index offset = offset_of(slot);
-  const std::uint64_t key = epochs_.bits(static_cast<std::uint64_t>(cycle * seq_len_ + slot));
-  const RandomPermutation order(static_cast<std::uint64_t>(windows_at(offset)), key, "data/epoch");
-  // All windows except the last of each row, then the last windows that fit at this offset.
-  const auto nth = static_cast<Index>(order(static_cast<std::uint64_t>(place)));
-  const Index always = always_until_.back();
-  const auto [row, window] = nth < always ? find(always_until_, nth) : Place{nth - always, -1};
-  const Row& of = rows_[row];
-  return of.begin + offset + (window < 0 ? of.windows - 1 : window) * seq_len_;
 }
 
 }  // namespace difftape::run

@@ -64,37 +64,6 @@ TEST(Split, rejects_less_than_two_windows) {
   EXPECT_THROW(split_by_blocks(33, 17, 0.05), std::logic_error);
 }
 
-std::vector<Index> all_of(const ShuffledWindows& windows) {
-  return windows.starts(0, windows.size());
-}
-
-TEST(ShuffledWindows, do_not_overlap_stay_within_their_span_and_are_complete) {
-  const ShuffledWindows windows({{0, 35}, {100, 109}, {200, 230}}, 10, 10);
-  EXPECT_THAT(all_of(windows), testing::UnorderedElementsAre(0, 10, 20, 200, 210, 220));
-}
-
-TEST(ShuffledWindows, share_tokens_if_the_stride_is_smaller) {
-  EXPECT_THAT(all_of(ShuffledWindows({{0, 30}}, 10, 9)), testing::UnorderedElementsAre(0, 9, 18));
-}
-
-TEST(ShuffledWindows, are_not_in_order) {
-  const std::vector<Index> starts = all_of(ShuffledWindows({{0, 1000}}, 10, 10));
-  EXPECT_EQ(starts.size(), 100u);
-  EXPECT_FALSE(std::ranges::is_sorted(starts));
-}
-
-TEST(ShuffledWindows, have_one_order_however_much_of_it_is_read_first) {
-  const std::vector<Span> spans{{0, 1'000'000}, {2'000'000, 4'000'000}};
-  const std::vector<Index> all = all_of(ShuffledWindows(spans, 5, 5));
-  ASSERT_EQ(all.size(), 600'000u);
-  EXPECT_EQ(std::set<Index>(all.begin(), all.end()).size(), all.size());
-  const ShuffledWindows by_parts(spans, 5, 5);  // 65,536 windows, then 400,000, then all
-  for (const Index first : {0, 99'000, 599'000, 50'000}) {
-    EXPECT_THAT(by_parts.starts(first, 1000),
-                testing::ElementsAreArray(std::span(all).subspan(first, 1000)));
-  }
-}
-
 TEST(HeldOut, cuts_the_row_of_held_out_tokens_into_equal_ranges_in_order) {
   const HeldOut parts({{100, 164}, {1000, 1064}}, {});
   EXPECT_TRUE(parts.domains().empty());

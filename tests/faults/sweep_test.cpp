@@ -75,24 +75,12 @@ struct SweepFaults : testing::Test {
     return all;
   }
 
-  /// A worker whose parent was killed stops after its step, with a checkpoint.
-  void wait_for_workers() const {
-    for (const std::string& name : runs) {
-      while (system::DirectoryLock::is_held(project / "work/out" / name))
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  }
-
   void finish() {
-    wait_for_workers();
+    // A worker whose parent was killed stops after its step, with a checkpoint.
+    while (system::DirectoryLock::is_held(project / "work/out"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     for (const std::string& name : runs) expect_no_half_written_file(project / "work/out" / name);
-    Outcome outcome = test::run(command(), project.here());
-    // A worker may have been born before its parent was killed and taken its lock only now.
-    while (outcome.exit == 74 &&
-           outcome.err.find("another process is training here") != std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      outcome = test::run(command(), project.here());
-    }
+    const Outcome outcome = test::run(command(), project.here());
     ASSERT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
     EXPECT_EQ(lasting(), whole);
     EXPECT_TRUE(fs::exists(project / "work/out/report.html"));

@@ -321,7 +321,10 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& dir)
     : file_(dir / "lock", O_RDWR | O_CREAT | O_NOFOLLOW) {
   if (!file_.is_open()) throw cannot_write(dir / "lock");
   struct flock lock = whole_file();
-  if (fcntl(file_.number(), F_OFD_SETLK, &lock) == 0) return;
+  if (fcntl(file_.number(), F_OFD_SETLK, &lock) == 0) {
+    fcntl(file_.number(), F_SETFD, 0);  // open in children, which keeps it locked
+    return;
+  }
   if (errno != EAGAIN && errno != EACCES) throw cannot_write(dir / "lock");
   throw OutputError(fmt::format(
       "{}: another process is training here; wait for it, or choose another directory with --out",

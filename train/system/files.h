@@ -157,8 +157,9 @@ void set_shared_directory(const std::filesystem::path& fallback);
 /// there, but the shared directory has `name`, returns its path there.
 std::string here_or_shared(const std::string& name, const std::filesystem::path& folder = {});
 
-/// Holds the lock `<dir>/lock` during its lifetime. The operating system releases it when the
-/// process ends, for any reason.
+/// Holds the lock `<dir>/lock` during its lifetime. Children that are started meanwhile hold it,
+/// too, until they end: a worker that outlives its killed sweep keeps the sweep's directory locked.
+/// The operating system releases it when the last of them ends, for any reason.
 class DirectoryLock {
  public:
   /// Throws OutputError if another process holds the lock or the file cannot be created.

@@ -2,7 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
+#include <optional>
+
 #include "tests/support/test.h"
+#include "train/system/child.h"
 #include "train/system/memory.h"
 #include "train/system/stored_bytes.h"
 
@@ -90,6 +94,18 @@ TEST(Files, that_are_pipes_are_rejected_without_blocking) {
   EXPECT_FALSE(DirectoryLock::is_held(dir.path()));
   EXPECT_THAT([&] { read_text(dir / "lock"); },
               ThrowsMessage<MissingInput>(HasSubstr("/lock: it is not a regular file")));
+}
+
+TEST(DirectoryLock, is_held_by_children_until_they_end) {
+  const ScratchDir dir;
+  std::optional<DirectoryLock> lock(dir.path());
+  Child child({"sleep", "60"}, {0, 1, 2});
+  lock.reset();
+  EXPECT_TRUE(DirectoryLock::is_held(dir.path()));
+  EXPECT_THROW(DirectoryLock{dir.path()}, OutputError);
+  child.signal(SIGKILL);
+  child.wait();
+  EXPECT_FALSE(DirectoryLock::is_held(dir.path()));
 }
 
 using LinesAndEnds = std::vector<std::pair<std::string, std::size_t>>;

@@ -154,6 +154,16 @@ TEST(ShuffledWindows, are_not_in_order) {
   EXPECT_FALSE(std::ranges::is_sorted(starts));
 }
 
+TEST(ShuffledWindows, are_sorted_by_the_numbers_of_the_stream_of_validation) {
+  const RandomStream keys(0, "data/val");
+  std::vector<Index> expected(1000);
+  std::iota(expected.begin(), expected.end(), Index{0});
+  std::ranges::stable_sort(expected, {},
+                           [&](Index i) { return keys.bits(static_cast<std::uint64_t>(i)); });
+  for (Index& window : expected) window *= 10;
+  EXPECT_EQ(all_of(ShuffledWindows({{0, 10000}}, 10, 10)), expected);
+}
+
 TEST(ShuffledWindows, have_one_order_however_much_of_it_is_read_first) {
   const std::vector<Span> spans{{0, 1'000'000}, {2'000'000, 4'000'000}};
   const std::vector<Index> all = all_of(ShuffledWindows(spans, 5, 5));

@@ -281,10 +281,11 @@ TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
 }
 
 TEST_F(ReportWatch, ends_when_the_last_run_is_killed) {
-  write("a", 2.3, run::RunState::finished);
   put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
+  const auto watching = watch();  // before the lock: a child holds the locks it was born with
+  ASSERT_TRUE(watching->read_until("waiting for the first run"));
   std::optional<system::DirectoryLock> training(write_running("b", 2.2));
-  const auto watching = watch();
+  write("a", 2.3, run::RunState::finished);
   ASSERT_TRUE(watching->read_until("1 finished, 1 running"));
   training.reset();  // as the operating system does when a process dies
   EXPECT_THAT(test::output(watching->wait()), HasSubstr("1 finished, 1 killed"));

@@ -33,12 +33,14 @@ EOT
 # extent NAME LOG: how much was checked, as the log says
 extent() {
   case $1 in
-    test | asan | tsan) sed -nE 's/.*tests failed out of ([0-9]+)/\1 tests/p' "$2" ;;
+    test | asan | tsan) awk '/tests failed out of/ {all = $NF} / [(]Skipped[)]$/ {n++}
+      END {printf "%d tests%s", all, n ? ", " n " skipped" : ""}' "$2" ;;
     torture) awk '/^faults: [a-zA-Z]+ at [0-9]+ calls/ {at += $4} /^faults: sweep: .* at [0-9]+ of/ {at += $5}
       /kills at random/ {kills = $2} /flips of one bit/ {flips = $2} /lengths below/ {lengths = $2}
       END {printf "%d calls that fail or kill, %d random kills, %d flipped bits, %d lengths", at, kills, flips, lengths}' "$2" ;;
     portable | clang | aarch64) awk '/PASSED/ {n += $4} END {print n " tests"}' "$2" ;;
-    fuzz) awk '/executed_units/ {n += $2; t++} END {printf "%.1f M inputs, %d readers", n / 1e6, t}' "$2" ;;
+    fuzz) awk '/executed_units/ {n += $2; t++; if (least == "" || $2 < least) least = $2}
+      END {printf "%.1f M inputs, %d readers, at least %d each", n / 1e6, t, least}' "$2" ;;
     mutants) sed -nE 's/^Commit .*: (.*) mutants killed\./\1 mutants/p' "$2" ;;
     valgrind) echo "$(grep -c 'no error$' "$2") variants" ;;
     soak) sed -nE 's/^([0-9]+ steps): .*/\1/p' "$2" ;;
@@ -50,12 +52,12 @@ extent() {
   esac
 }
 
-# Whether the table has a check as passed, and no tested file has changed since its commit. The suite
-# reads the configurations of the studies, and in `test` the pages and results count, too, except what
-# this script writes. `newcomer` reads README.md without its tables. Checks without the suite use at
-# most one or two folders of tests/.
-is_current() {
-  local row commit tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results') own=()
+# is_unchanged NAME COMMIT: whether no file that the check tests has changed since. The suite reads the
+# configurations of the studies, and in `test` the pages and results count, too, except what this
+# script writes. `newcomer` reads README.md without its tables. Checks without the suite use only what
+# is named here of tests/.
+is_unchanged() {
+  local tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results') own=()
   case $1 in
     test) tested=(. ':!docs/checks.md' ':!tests/mutants/table.md') ;;
     mutants)
@@ -67,16 +69,22 @@ is_current() {
     *) tested+=(':!configs/studies' ':!bench' ':!tests') ;;
   esac
   case $1 in
-    torture) own=(tests/faults tests/support) ;;
+    torture) own=(tests/faults tests/support tests/train/app/program.* tests/train/run/loop/tiny.h) ;;
     portable | aarch64) own=(tests/portable tests/support) ;;
-    fuzz | valgrind | soak | scale | cluster) own=("tests/$1") ;;
+    fuzz) own=(tests/fuzz tests/support tests/train/study/compare/synthetic_run.h) ;;
+    valgrind | soak | scale | cluster) own=("tests/$1") ;;
   esac
+  [ "$1" != newcomer ] || git diff --quiet -I '^[|]' "$2" -- README.md || return 1
+  [ ${#own[@]} -eq 0 ] || git diff --quiet "$2" -- "${own[@]}" ':!*.md' || return 1
+  git diff --quiet -I '^[|].*[|] (passed|failed|not run)[^|]*[|]$' "$2" -- "${tested[@]}"
+}
+
+# Whether the table has a check as passed, and no tested file has changed since its commit.
+is_current() {
+  local row
   row=$(grep -F "| \`./dev $1\` |" "$table" 2>/dev/null) || return 1
-  commit=$(cut -d'|' -f6 <<<"$row" | tr -d ' `')
   [[ $row == *"| passed |" ]] || return 1
-  [ "$1" != newcomer ] || git diff --quiet -I '^[|]' "$commit" HEAD -- README.md || return 1
-  [ ${#own[@]} -eq 0 ] || git diff --quiet "$commit" HEAD -- "${own[@]}" ':!*.md' || return 1
-  git diff --quiet -I '`\./dev [a-z0-9]*` [|]' "$commit" HEAD -- "${tested[@]}"
+  is_unchanged "$1" "$(cut -d'|' -f6 <<<"$row" | tr -d ' `')"
 }
 
 write_table() {
@@ -111,7 +119,7 @@ EOT
 # last_run NAME: what the table says of a check
 last_run() {
   grep -F "| \`./dev $1\` |" "$table" |
-    awk -F ' *[|] *' '{print $8 ($7 == "" ? "" : " " $7) ($4 == "" ? "" : ", " $4)}'
+    awk -F ' *[|] *' '{print $8 ($7 == "" ? "" : " " $7) ($6 == "" ? "" : " (" $6 ")") ($4 == "" ? "" : ", " $4)}'
 }
 
 # write_rows FILE: puts the rows of stdin below the header "| promise ... | last run |"
@@ -148,12 +156,22 @@ for name in "$@"; do
   list | grep -q "^$name |" ||
     fail "'$name' is not a check; choose from $(list | cut -d' ' -f1 | paste -sd' ')"
 done
-# The checks write these pages themselves.
-git diff --quiet HEAD -- . ":!$table" ':!README.md' ':!docs/reproducibility.md' \
-  ':!tests/mutants/table.md' ||
-  fail "commit your changes first; a row names its commit"
+# The checks write these pages themselves. The build finds sources that git does not know, too.
+[ -z "$(git status --porcelain -- . ":!$table" ':!README.md' ':!docs/reproducibility.md' \
+  ':!tests/mutants/table.md')" ] ||
+  fail "commit or remove your changes first; a row names its commit"
 mkdir -p build/check
-failed=0
+failed=0 running=
+
+# interrupted STATUS: ends the check that runs, with all its processes, and leaves its row as it was.
+interrupted() {
+  trap '' INT TERM
+  [ -z "$running" ] || { kill -TERM -- "-$running"; wait "$running"; }
+  echo "check: ${name:-nothing} interrupted; its row is as before"
+  exit "$1"
+}
+trap 'interrupted 130' INT
+trap 'interrupted 143' TERM
 while IFS='|' read -r name command shows <&3; do
   name=${name% } command=${command# } command=${command% } shows=${shows# }
   [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
@@ -162,11 +180,20 @@ while IFS='|' read -r name command shows <&3; do
     continue
   fi
   echo "check: $name; output in build/check/$name.log"
-  begin=$SECONDS result=passed
-  bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 || { result=failed failed=1; }
-  minutes=$(((SECONDS - begin + 30) / 60))
+  begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
+  set -m  # a group of processes that can be ended together
+  bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 &
+  running=$!
+  set +m
+  wait "$running" || result=failed failed=1
+  running= minutes=$(((SECONDS - begin + 30) / 60))
+  if ! is_unchanged "$name" "$commit"; then
+    echo "check: $name $result, but what it tests was changed meanwhile; its row is as before"
+    failed=1
+    continue
+  fi
   row="| \`./dev $name\` | $shows | $(extent "$name" "build/check/$name.log") | $minutes "
-  row+="| \`$(git rev-parse --short HEAD)\` | $(date -I) | $result |"
+  row+="| \`$commit\` | $(date -I) | $result |"
   { grep -vF "| \`./dev $name\` |" "$table" 2>/dev/null; echo "$row"; } >build/check/rows
   write_table build/check/rows
   write_promises

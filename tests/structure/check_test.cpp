@@ -14,6 +14,7 @@ struct Checks : testing::Test {
         "| promise | command | last run |\n|---|---|---|\n| this is old | `x` | passed "
         "|\n\nEnd.\n");
     write_dev("echo '[  PASSED  ] 7 tests.'; echo 'faults: 8 kills at random'; [ $1 != torture ]");
+    put(dir_ / ".gitignore", "build/\n");
     git("init -q");
     commit();
   }
@@ -29,7 +30,7 @@ struct Checks : testing::Test {
     output(shell("git -c user.name=x -c user.email=x@example.com " + arguments));
   }
   void commit() {
-    git("add dev tests");
+    git("add .gitignore dev tests");
     git("commit -qm 'Change dev'");
   }
   std::string table() { return contents(dir_ / "docs/checks.md"); }
@@ -52,7 +53,7 @@ TEST_F(Checks, write_one_row_each_and_run_again_only_after_a_failure_or_a_change
   EXPECT_THAT(again.out, Not(HasSubstr("torture passed before")));
 
   write_dev("echo '[  PASSED  ] 8 tests.'");
-  EXPECT_THAT(error(64, shell(check)), HasSubstr("commit your changes first"));
+  EXPECT_THAT(error(64, shell(check)), HasSubstr("commit or remove your changes first"));
   commit();
   output(shell(check));
   EXPECT_THAT(table(), testing::ContainsRegex("./dev clang.*8 tests.*passed"));
@@ -75,6 +76,7 @@ TEST_F(Checks, stay_passed_if_only_other_files_change) {
   };
   EXPECT_THAT(changed("docs/page.md"),
               AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
+  git("commit -qam 'Record the row'");
   EXPECT_THAT(output(shell("tests/check/check.sh test")), passed("test")) << "it wrote its own row";
   EXPECT_THAT(changed("configs/studies/s.yaml"),
               AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
@@ -83,6 +85,42 @@ TEST_F(Checks, stay_passed_if_only_other_files_change) {
   EXPECT_THAT(changed("tests/core/gemm_test.cpp"),
               AllOf(Not(passed("mutants")), passed("soak"), Not(passed("test"))));
   EXPECT_THAT(changed("tests/soak/soak.sh"), AllOf(Not(passed("soak")), Not(passed("test"))));
+}
+
+TEST_F(Checks, of_sources_that_change_meanwhile_leave_their_row) {
+  write_dev("echo >>core.cpp; git add core.cpp");
+  commit();
+  EXPECT_THAT(output(shell("tests/check/check.sh clang; [ $? = 1 ]")),
+              HasSubstr("clang passed, but what it tests was changed meanwhile"));
+  EXPECT_FALSE(fs::exists(dir_ / "docs/checks.md"));
+}
+
+TEST_F(Checks, refuse_sources_that_git_does_not_know) {
+  put(dir_ / "core.cpp", "");
+  EXPECT_THAT(error(64, shell("tests/check/check.sh clang")), HasSubstr("commit or remove"));
+}
+
+TEST_F(Checks, that_are_interrupted_end_all_processes_and_leave_their_row) {
+  write_dev("trap 'exit 1' INT; [ $1 = soak ] || { echo $$ >build/pid; sleep 60 & wait; }");
+  commit();
+  output(shell("tests/check/check.sh soak"));
+  const std::string before = table();
+  for (const auto& [signal, status] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    Process checking({"tests/check/check.sh", "clang", "torture"},
+                     {.directory = dir_.path(), .program = "/bin/bash"});
+    ASSERT_TRUE(checking.read_until("check: torture; output in"));
+    const auto running = [&] { return output(shell("cat build/pid 2>/dev/null || true")); };
+    while (running().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::string child = running();
+    fs::remove(dir_ / "build/pid");
+    checking.signal(signal);
+    const Outcome outcome = checking.wait();
+    EXPECT_EQ(outcome.exit, status);
+    EXPECT_THAT(outcome.out, HasSubstr("torture interrupted; its row is as before"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("clang")));
+    EXPECT_EQ(table(), before);
+    EXPECT_NE(shell("kill -0 " + child).exit, 0) << "a process of the check is left";
+  }
 }
 
 TEST_F(Checks, of_a_newcomer_depend_on_the_readme_except_its_tables) {
@@ -106,7 +144,7 @@ TEST_F(Checks, tell_the_promises_of_the_readme_what_ran) {
   const std::string readme = contents(dir_ / "README.md");
   EXPECT_THAT(readme,
               testing::ContainsRegex("damaged files are rejected . `./dev torture` . failed "
-                                     "20[0-9-]+, .* 8 random kills"));
+                                     "20[0-9-]+ .`[0-9a-f]+`., .* 8 random kills"));
   EXPECT_THAT(readme, HasSubstr("statistics | `./dev mutants` | not run |\n\nEnd.\n"));
   EXPECT_THAT(readme, Not(HasSubstr("this is old")));
 }

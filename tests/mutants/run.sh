@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Breaks the backward code as mutants.txt says, one mutant at a time; the tests in double precision
-# must fail for each. What was killed is kept until sources or tests change: a pass goes on where it
-# stopped.
+# Breaks the sources as mutants.txt says, one mutant at a time; the tests must fail for each. What was
+# killed is kept until sources or tests change: a pass goes on where it stopped.
 #   run.sh [--fresh] [-j JOBS] [NUMBER | REGEX]...   every mutant, or those that match
 #   run.sh --list [NUMBER | REGEX]...                their numbers, files and mistakes
 #   run.sh --check                                   only whether each fits the sources
@@ -76,16 +75,34 @@ killers() {  # FILE WHAT, empty for any: the tests that killed such mutants, as 
 # The command of the build that makes OUTPUT.
 command_of() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
-library_of() {  # NUMBER: the kernel's objects, or those of the numbers of train, which only the proofs have
-  [[ ${files[$1]} == train/* ]] && echo difftape_numbers_f64 || echo difftape_kernel_f64
+programs_of() {  # NUMBER: the tests that may kill it
+  case ${files[$1]} in
+    train/study/*) echo f32 ;;
+    train/*) echo proofs_f64 ;;
+    *) echo f64 proofs_f64 ;;
+  esac
+}
+
+library_of() {  # NUMBER: the library whose objects contain its file
+  case ${files[$1]} in
+    train/study/*) echo difftape_f32 ;;
+    train/*) echo difftape_numbers_f64 ;;
+    *) echo difftape_kernel_f64 ;;
+  esac
 }
 
 build_mutant() (  # NUMBER PROGRAM FOLDER: the tests, linked with one object before the library
-  library=$(library_of "$1") archive=lib${library/_numbers/}.a
-  object=CMakeFiles/$library.dir/${files[$1]}.o
-  compile=$(command_of "$object") link=$(command_of "bin/difftape_tests_$2")
+  library=$(library_of "$1") archive=lib${library/_numbers/}.a file=$PWD/${files[$1]}
+  object=CMakeFiles/$library.dir/${files[$1]}.o source=$file
   mutated "$1" >"$3/mutant.cpp"
-  compile=${compile/"-c $PWD/${files[$1]}"/"-c $3/mutant.cpp"}
+  new=$3/mutant.cpp
+  if [ "$library" = difftape_f32 ]; then  # compiles the files of a folder as one
+    object=CMakeFiles/$library.dir/Unity/unity_$PWD/$(dirname "${files[$1]}")_cxx.cxx.o
+    source=$PWD/$build/${object%.o} new=$3/folder.cpp
+    sed "s|\"$file\"|\"$3/mutant.cpp\"|" "$source" >"$new"
+  fi
+  compile=$(command_of "$object") link=$(command_of "bin/difftape_tests_$2")
+  compile=${compile/"-c $source"/"-c $new"}
   compile=${compile//-Werror/}  # a mutant may leave a variable unused
   cd "$build"
   eval "${compile//"$object"/"$3/mutant.o"}" || exit
@@ -93,11 +110,17 @@ build_mutant() (  # NUMBER PROGRAM FOLDER: the tests, linked with one object bef
   eval "${link/"-o bin/difftape_tests_$2"/"-o $3/tests"}"
 )
 
-run_tests() (  # PROGRAM [FILTER]...: the tests of each filter in turn, then the rest
-  [ $# -eq 1 ] || ulimit -S -t "$cpu_limit"  # a mutant may loop
+tests_of() {  # PROGRAM: a filter of its tests that may kill mutants
+  [ "$1" = f32 ] || { echo '*'; return; }
+  git ls-files 'tests/train/study/compare/*_test.cpp' | xargs sed -nE 's/^TEST(_F)?\((\w+),.*/\2.*/p' |
+    sort -u | paste -sd:
+}
+
+run_tests() (  # PROGRAM ALL [FILTER]...: the tests of each filter in turn, then the rest of all
+  [ $# -eq 2 ] || ulimit -S -t "$cpu_limit"  # a mutant may loop
   export OMP_NUM_THREADS=1 GOMP_SPINCOUNT=10000
   ran=
-  for filter in "${@:2}" '*'; do
+  for filter in "${@:3}" "$2"; do
     [ "$filter" ] || continue
     "$1" --gtest_fail_fast --gtest_color=no --gtest_filter="$filter-$ran" || exit
     ran+=:$filter
@@ -114,8 +137,8 @@ run_mutant() {  # NUMBER PROGRAM: adds its line to the results if it is killed
   mkdir -p "$at"
   build_mutant "$1" "$2" "$at" >"$at/log.txt" 2>&1 ||
     { cat "$at/log.txt" >&2; fail "mutant $1 ($what) does not compile"; }
-  run_tests "$at/tests" "$(killers "$file" "$what")" "$(killers "$file" '')" "$(killers '' '')" \
-    >"$at/log.txt" 2>&1 || status=$?
+  run_tests "$at/tests" "$(tests_of "$2")" \
+    "$(killers "$file" "$what")" "$(killers "$file" '')" "$(killers '' '')" >"$at/log.txt" 2>&1 || status=$?
   if [ "$status" -ne 0 ]; then
     line="$file | $what | $(killer "$status" "$at/log.txt") | $((SECONDS - begin))"
     echo "$(key "$1") | $line" >>"$results"
@@ -127,13 +150,13 @@ run_mutant() {  # NUMBER PROGRAM: adds its line to the results if it is killed
 run_left() {  # PROGRAM: runs every selected mutant that is not killed
   local i left=() begun=0
   for i in "${selected[@]}"; do
-    [ "$1 $(library_of "$i")" = 'f64 difftape_numbers_f64' ] || result "$i" >/dev/null || left+=("$i")
+    [[ " $(programs_of "$i") " != *" $1 "* ]] || result "$i" >/dev/null || left+=("$i")
   done
   [ ${#left[@]} -gt 0 ] || return 0
   cmake --build "$build" --target "difftape_tests_$1" >"$work/log.txt" ||
     { cat "$work/log.txt" >&2; fail "the sources do not compile"; }
   if ! grep -qs "^$sources passes $1" "$results"; then
-    run_tests "$build/bin/difftape_tests_$1" >"$work/log.txt" 2>&1 ||
+    run_tests "$build/bin/difftape_tests_$1" "$(tests_of "$1")" >"$work/log.txt" 2>&1 ||
       { cat "$work/log.txt" >&2; fail "the tests fail without a mutant"; }
     echo "$sources passes $1" >>"$results"
   fi
@@ -182,12 +205,13 @@ mkdir -p "$work"
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- . ':!*.md' || commit+=-dirty
 sources=$(git ls-files -co --exclude-standard -- CMakeLists.txt CMakePresets.json cmake core autograd \
-  layers optim train/stats train/app/gradcheck tests ':!tests/mutants' ':!tests/faults' \
+  layers optim train/stats train/app/gradcheck train/study/compare tests ':!tests/mutants' ':!tests/faults' \
   ':!tests/fuzz' | xargs cat | sha256sum |
   cut -c 1-16)
 [ -f "$build/build.ninja" ] || cmake --preset release >/dev/null
 run_left f64  # finds most and is quick
 run_left proofs_f64
+run_left f32
 if [ $# -gt 0 ]; then
   print_table
 else

@@ -150,5 +150,18 @@ TEST(Rounding, a_gradient_that_is_wrong_in_the_fourth_digit_exceeds_its_bound) {
   }
 }
 
+TEST(Rounding, in_bfloat16_a_gradient_that_is_wrong_by_a_half_exceeds_its_bound) {
+  for (const OpCase& c : bounded_cases()) {
+    if (!kOpsWithMatrixProducts.contains(c.op) || sizeof(real) == 8) continue;
+    std::vector<Tensor> results = computed(c, Precision::bf16_emulated);
+    const auto expected = bounded(c, {kUnit, kUnitOfBf16});
+    for (size_t i = 1; i < results.size(); ++i) {
+      if (expected[i].size() == 1) continue;
+      for (real& x : results[i].values()) x *= real(1.5);
+      EXPECT_GT(largest_error(results[i], expected[i]), 1) << c.name() << ", input " << i - 1;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace difftape

@@ -11,6 +11,8 @@ namespace {
 
 class TogetherEnds : public test::Mpirun {
  protected:
+  using Clock = std::chrono::steady_clock;
+
   TogetherEnds() {
     Config& config = project.config;
     config.train.gradient_accumulation_steps = 2;
@@ -32,7 +34,6 @@ class TogetherEnds : public test::Mpirun {
     Process mpirun(arguments, conditions());
     const auto is_trained = [&] { return fs::exists(project / "run/checkpoints/latest"); };
     if (!test::becomes_true(is_trained)) throw std::runtime_error("no run");
-    using Clock = std::chrono::steady_clock;
     const Clock::time_point sent = Clock::now();
     kill(std::stoi(contents(project / fmt::format("pid{}", process))), signal);
     Outcome outcome = mpirun.wait();
@@ -122,9 +123,12 @@ TEST_F(TogetherEnds, with_a_full_disk_and_resumes_when_there_is_space) {
   project.config.model.vocab_size = 8192;  // a checkpoint of 12 MB
   project.save();
   const std::string train = program_with("train tiny.yaml");
+  const Clock::time_point begin = Clock::now();
   const auto outcome = each({"ulimit -f 8192; " + train, train});  // 8 MB, of which MPI needs 4
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(60)) << "the other process waited on";
   EXPECT_EQ(outcome.exit, 74) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("step-00000002.h5"));
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("difftape: .*step-00000002.h5"));
+  EXPECT_EQ(test::count(outcome.err, "difftape: "), 1u) << outcome.err;
   EXPECT_EQ(read_status(project / "run").state, RunState::failed);
   expect_it_goes_on();
 }

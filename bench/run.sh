@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$1
 shift
-suites=(step attention kernels decode prefill generate peers small sweep processes bf16 long start)
+suites=(step attention kernels decode prefill generate peers small sweep processes bf16 long start
+  checkpoint)
 [ $# -gt 0 ] || set -- "${suites[@]}"
 
 # rounds N: the default of a benchmark, unless BENCH_ROUNDS is set
@@ -63,12 +64,15 @@ run() {
     processes)
       "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours --processes 2 $(rounds 10)
       echo
+      OMP_NUM_THREADS=1 "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours $(rounds 5)
+      echo
       OMP_NUM_THREADS=1 "$bin/difftape" plan configs/bench/d384.yaml --processes 1,2 --bandwidth 5 \
         --latency 1
       ;;
     start)
       "$bin/bench_peers" start configs/base/text_0.9m.yaml --candidates ours,torch,torch-compile $(rounds 5)
       ;;
+    checkpoint) bench/checkpoint.sh "$bin" "${BENCH_ROUNDS:-7}" ;;
     *)
       echo "bench: no suite '$1'; there are ${suites[*]}" >&2
       exit 64

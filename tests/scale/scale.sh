@@ -8,7 +8,8 @@ set -euo pipefail
 bin=$(readlink -f "$1")
 shift
 parts=${*:-runs steps tokens checkpoint}
-configs=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../../configs")
+root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
+configs=$root/configs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -133,25 +134,12 @@ checkpoint() {
   begin=$(now)
   "$bin/difftape" verify large --from 1 | tail -n 1
   at_most "the second step again from the first checkpoint" "$(seconds_since "$begin")" 60 s
-  local with without
-  with=$(seconds_of_nine_steps 1)
-  without=$(seconds_of_nine_steps 0)
   at_most "a checkpoint of 11 M parameters every five minutes" \
-    "$(awk "BEGIN {print ($with - $without) / 8 / 300 * 100}")" 2 %
-}
-
-# seconds_of_nine_steps INTERVAL: of a run that writes a checkpoint every INTERVAL steps and at its end
-seconds_of_nine_steps() {
-  local begin
-  begin=$(now)
-  "$bin/difftape" train "$configs/bench/d384.yaml" --out "every_$1" --set data.batch_size=1 \
-    --set train.steps=9 --set train.checkpoint_interval="$1" --set train.eval_interval=0 \
-    --set train.final_eval_batches=1 >out || return
-  seconds_since "$begin"
+    "$("$root/bench/checkpoint.sh" "$bin" 3 | sed -n 's/^Every five minutes, that is \(.*\) %.*/\1/p')" 2 %
 }
 
 for part in $parts; do
   "$part"
-  rm -rf thousand long early long.html tokens tokens.bin large every_*
+  rm -rf thousand long early long.html tokens tokens.bin large
 done
 [ "$missed" -eq 0 ]

@@ -97,6 +97,21 @@ TEST(HeldOutText, does_not_affect_the_interval_if_no_pair_stored_groups) {
   EXPECT_EQ(measured(claims(kLoss), empty).group_count, 3) << "nothing was scored in one of them";
 }
 
+TEST(HeldOutText, with_other_groups_or_a_capped_loss_does_not_count) {
+  auto other = with_groups(), capped = with_groups();
+  for (RunRecord& run : other) {
+    if (run.seed == 2) set_groups(run, {2, 2, 2});
+  }
+  EXPECT_EQ(measured(claims(kLoss), other).group_count, 0);
+  const auto final_loss = static_cast<std::size_t>(&quantity("final_loss") - quantities().data());
+  for (RunRecord& run : capped) {
+    if (run.arm == "b") run.numbers[final_loss] -= 0.1;
+  }
+  const ClaimsFile file = claims("    metric: final_loss\n" + kOneRate);
+  EXPECT_EQ(measured(file, with_groups()).group_count, 4);
+  EXPECT_EQ(measured(file, capped).group_count, 0);
+}
+
 TEST(HeldOutText, is_mentioned_if_the_interval_includes_its_error) {
   const auto runs = with_groups();
   const JudgedClaims judged(claims(kLoss), pointers(runs));

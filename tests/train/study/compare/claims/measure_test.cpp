@@ -46,6 +46,13 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
             "no run of a has one of the seeds 8, 9");
 }
 
+TEST(Measure, skips_a_seed_without_a_run_at_one_of_the_learning_rates) {
+  auto runs = two_arms();
+  std::erase_if(
+      runs, [](const RunRecord& run) { return run.arm == "a" && run.seed == 2 && run.lr > 5e-3; });
+  EXPECT_EQ(measured(claims("    metric: val_loss\n"), runs).seeds, (Seeds{1, 3}));
+}
+
 TEST(Measure, skips_other_seeds_at_other_learning_rates) {
   auto runs = two_arms();
   for (const char* arm : {"a", "b"}) runs.push_back(record({.arm = arm, .lr = 0.5, .seed = 7}));

@@ -132,6 +132,21 @@ TEST(Verdicts, on_primary_claims_are_credited_once_both_hypotheses_are_decided) 
       << "the margin of the second is still open";
 }
 
+TEST(Verdicts, without_margins_are_credited_once_the_difference_is_decided) {
+  ClaimsFile file;
+  file.claims = {claim("first"), claim("second")};
+  const auto results = decide(file, {pairs(-0.1), pairs(-0.01)});
+  EXPECT_DOUBLE_EQ(results[1].p_corrected, 1.5 * results[1].p);
+}
+
+TEST(Verdicts, against_equivalence_have_a_two_sided_p) {
+  ClaimsFile file;
+  file.claims = {claim("c", Rank::primary, Expect::equivalent, 0.02)};
+  const double p = stats::upper_p(pairs(0.03).paired, 0.02);
+  for (const double mean : {-0.03, 0.03})
+    EXPECT_NEAR(decide(file, {pairs(mean)}).front().p_other, 2 * p, 1e-9);
+}
+
 TEST(Verdicts, on_equivalence_never_credit_others) {
   ClaimsFile file;
   for (const char* id : {"first", "second"})
@@ -156,6 +171,33 @@ TEST(Verdicts, are_corrected_by_the_rank_of_the_claim) {
   EXPECT_EQ(results[3].verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(results[4]), "exploratory: supported");
   EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
+}
+
+TEST(Verdicts, on_secondary_claims_are_no_surer_than_the_ones_before) {
+  ClaimsFile file;
+  file.claims = {claim("first"), claim("second", Rank::secondary), claim("third", Rank::secondary)};
+  file.claims[1].family = file.claims[2].family = "first";
+  const auto results = decide(file, {pairs(-0.1), pairs(-0.012), pairs(-0.1)});
+  EXPECT_EQ(results[1].verdict.finding, Finding::supported);
+  EXPECT_GT(results[1].p_corrected, results[2].p);
+  EXPECT_DOUBLE_EQ(results[2].p_corrected, results[1].p_corrected);
+}
+
+TEST(Verdicts, on_exploratory_claims_have_a_rate_of_false_discoveries_per_family) {
+  ClaimsFile file;
+  for (const char* id : {"first", "second"}) {
+    file.claims.push_back(claim(id, Rank::exploratory, Expect::lower, 0.02));
+    file.claims.back().family = "family";
+  }
+  const auto lower = decide(file, {pairs(-0.1), pairs(0)});
+  EXPECT_DOUBLE_EQ(lower[0].p_corrected, 2 * lower[0].p);
+  EXPECT_DOUBLE_EQ(lower[1].p_other_corrected, 2 * lower[1].p_other);
+  Measured none;
+  none.reason = "no run matches 'where'";
+  const ClaimResult alone = decide(file, {pairs(-0.0081), none}).front();
+  EXPECT_GT(alone.p, 0.05);
+  EXPECT_LT(alone.p, 0.1);
+  EXPECT_EQ(verdict_text(alone), "exploratory: supported; the difference is within the margin");
 }
 
 TEST(Verdicts, on_secondary_claims_are_exploratory_if_the_gate_is_closed) {
@@ -207,6 +249,16 @@ TEST(Power, of_claims_uses_the_level_of_the_first_step_of_the_correction) {
   EXPECT_EQ(rows[1][5], "-") << "it expects no difference";
   EXPECT_THAT(rows[2], ElementsAre("unplanned", "secondary", "6", "-", HasSubstr(" SD"),
                                    HasSubstr(" SD"), "-", "-"));
+}
+
+TEST(Power, of_a_claim_of_no_higher_value_is_one_sided) {
+  const ClaimsFile file = claims_from_text(
+      "margins: {val_loss: {margin: 0.01, reason: r}}\nclaims: {c: {statement: s, arm: a, "
+      "reference: b, endpoint: primary, metric: val_loss, expect: not_higher, planned_sd: 0.011}}",
+      "c.yaml");
+  const double error = 0.011 / std::sqrt(8.0);
+  EXPECT_NEAR(power_of(file.claims[0], file, 8).of_none,
+              stats::one_sided_power(0.01, error, 7, 0.05), 1e-12);
 }
 
 TEST(Power, of_a_claim_without_seeds_uses_the_trained_seeds) {

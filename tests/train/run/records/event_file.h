@@ -59,7 +59,8 @@ inline Histogram histogram_in(protozero::pbf_reader message) {
       for (const double each : message.get_packed_double()) list.push_back(each);
     } else {
       double* const members[] = {&h.min, &h.max, &h.num, &h.sum, &h.sum_squares};
-      *members[message.tag() - 1] = message.get_double();
+      double& member = *members[message.tag() - 1];  // before the message forgets its tag
+      member = message.get_double();
     }
   }
   return h;

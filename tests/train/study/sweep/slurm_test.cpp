@@ -1,6 +1,7 @@
 // Sweeps on a Slurm cluster of two nodes on this machine (tests/cluster/slurm.sh).
 #include "train/study/sweep/sweep.h"
 
+#include "tests/support/sanitizer.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/records/run_files.h"
 
@@ -8,6 +9,9 @@ namespace difftape::study {
 namespace {
 
 using test::becomes_true;
+
+/// Steps of a run that takes some seconds.
+constexpr Index kLongRun = test::kKeepsFreedMemory ? 600 : 3000;
 
 bool is_installed(const std::string& program) {
   const std::string path = std::getenv("PATH") + std::string(":/usr/sbin");
@@ -112,7 +116,7 @@ TEST_F(Slurm, trains_and_compares_all_runs_bitwise_as_one_machine_does) {
 }
 
 TEST_F(Slurm, a_preempted_run_saves_its_state_and_resumes) {
-  sweep(3000, 1);
+  sweep(kLongRun, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0; }));
   const std::string array = contents(project / "out/slurm/jobs");
@@ -125,7 +129,7 @@ TEST_F(Slurm, a_preempted_run_saves_its_state_and_resumes) {
 }
 
 TEST_F(Slurm, a_failed_node_loses_nothing) {
-  sweep(3000, 1);
+  sweep(kLongRun, 1);
   ASSERT_EQ(difftape({"sweep", "s.yaml", "--out", "out", "--submit", "slurm"}).exit, 0);
   ASSERT_TRUE(becomes_true([&] { return steps_of("softmax") > 0 && steps_of("diff_v2") > 0; }));
   ASSERT_EQ(cluster("fail", "n2").exit, 0);

@@ -127,7 +127,7 @@ std::string with_files(std::string synopsis) {
       {std::regex("CONFIG_OR_CKPT|CONFIG"), "my.yaml"},
       {std::regex("SWEEP"), "sweep.yaml"},
       {std::regex(R"(DIR\.\.\.)"), "runs/sweep"},
-      {std::regex("RUN_A RUN_B"), "runs/sweep/mine-seed11 runs/sweep/softmax-seed11"},
+      {std::regex("RUN_A RUN_B"), "runs/sweep/no_lambda-seed11 runs/sweep/softmax-seed11"},
       {std::regex("RUN"), "runs/mine"},
       {std::regex("FILE_OR_DIR|PATH"), "mine.safetensors"},
       {std::regex("TEXT"), "text"},
@@ -226,7 +226,8 @@ TEST_F(PageRuns, findings_in_the_readme_equal_the_output_of_report) {
                                                        {"softmax", "softmax"},
                                                        {"gated attention", "gated"},
                                                        {"V2 without lambda", "v2_no_lambda"}};
-  static const std::string cell = R"( \| ([+-]\d\.\d{3}) \(([+-]\d\.\d{3}) to ([+-]\d\.\d{3})\))";
+  static const std::string cell =
+      R"( \| ([+-]\d\.\d{3}) \(([+-]\d\.\d{3}) to ([+-]\d\.\d{3})\)(?:, n \d+)?)";
   static const std::regex row(R"(\| ([^|]+) - ([^|]+))" + cell + cell + R"( \|)");
   const std::vector<Words> columns{
       {"a1_1", "a1_2", "a1_3", "b_d32"},

@@ -3,6 +3,7 @@
 # median over rounds of runs with and without checkpoints in turns, and the part of a run that one
 # takes every five minutes, the default of train.checkpoint_minutes.
 set -euo pipefail
+export LC_ALL=C
 bin=$(readlink -f "$1") rounds=$2
 config=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../configs/bench/d384.yaml")
 scratch=$(mktemp -d)
@@ -27,6 +28,7 @@ for ((round = 0; round < rounds; ++round)); do
 done | sort -g | awk -v rounds="$rounds" '
   {seconds[NR] = $1}
   END {
+    if (NR != rounds) exit 1
     median = (seconds[int((NR + 1) / 2)] + seconds[int(NR / 2) + 1]) / 2
     printf "A checkpoint of 11.0 M parameters adds %.2f s to a run (median of %d rounds).\n", median, rounds
     printf "Every five minutes, that is %.2f %% of its time.\n", median / 300 * 100

@@ -69,10 +69,11 @@ is_unchanged() {
     *) tested+=(':!configs/studies' ':!bench' ':!tests') ;;
   esac
   case $1 in
-    torture) own=(tests/faults tests/support tests/train/app/program.* tests/train/run/loop/tiny.h) ;;
+    torture) own=(tests/faults tests/support 'tests/train/app/program.*' tests/train/run/loop/tiny.h) ;;
     portable | aarch64) own=(tests/portable tests/support) ;;
     fuzz) own=(tests/fuzz tests/support tests/train/study/compare/synthetic_run.h) ;;
-    valgrind | soak | scale | cluster) own=("tests/$1") ;;
+    scale) own=(tests/scale bench/checkpoint.sh) ;;
+    valgrind | soak | cluster) own=("tests/$1") ;;
   esac
   [ "$1" != newcomer ] || git diff --quiet -I '^[|]' "$2" -- README.md || return 1
   [ ${#own[@]} -eq 0 ] || git diff --quiet "$2" -- "${own[@]}" ':!*.md' || return 1

@@ -77,7 +77,7 @@ command_of() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
 programs_of() {  # NUMBER: the tests that may kill it
   case ${files[$1]} in
-    train/study/*) echo f32 ;;
+    train/study/compare/claims/*) echo f32 ;;
     train/*) echo proofs_f64 ;;
     *) echo f64 proofs_f64 ;;
   esac
@@ -85,7 +85,7 @@ programs_of() {  # NUMBER: the tests that may kill it
 
 library_of() {  # NUMBER: the library whose objects contain its file
   case ${files[$1]} in
-    train/study/*) echo difftape_f32 ;;
+    train/study/compare/claims/*) echo difftape_f32 ;;
     train/*) echo difftape_numbers_f64 ;;
     *) echo difftape_kernel_f64 ;;
   esac
@@ -100,6 +100,7 @@ build_mutant() (  # NUMBER PROGRAM FOLDER: the tests, linked with one object bef
     object=CMakeFiles/$library.dir/Unity/unity_$PWD/$(dirname "${files[$1]}")_cxx.cxx.o
     source=$PWD/$build/${object%.o} new=$3/folder.cpp
     sed "s|\"$file\"|\"$3/mutant.cpp\"|" "$source" >"$new"
+    grep -q "$3/mutant.cpp" "$new" || fail "$source does not include $file"
   fi
   compile=$(command_of "$object") link=$(command_of "bin/difftape_tests_$2")
   compile=${compile/"-c $source"/"-c $new"}
@@ -133,12 +134,13 @@ killer() {  # STATUS LOG: the test that failed, or that ran when the program end
 }
 
 run_mutant() {  # NUMBER PROGRAM: adds its line to the results if it is killed
-  local file=${files[$1]} what=${whats[$1]} at=$work/$1 status=0 begin=$SECONDS line
+  local file=${files[$1]} what=${whats[$1]} at=$work/$1 status=0 begin=$SECONDS line others=
+  [ "$2" = f32 ] || others=$(killers '' '')  # the tests of other files
   mkdir -p "$at"
   build_mutant "$1" "$2" "$at" >"$at/log.txt" 2>&1 ||
     { cat "$at/log.txt" >&2; fail "mutant $1 ($what) does not compile"; }
   run_tests "$at/tests" "$(tests_of "$2")" \
-    "$(killers "$file" "$what")" "$(killers "$file" '')" "$(killers '' '')" >"$at/log.txt" 2>&1 || status=$?
+    "$(killers "$file" "$what")" "$(killers "$file" '')" "$others" >"$at/log.txt" 2>&1 || status=$?
   if [ "$status" -ne 0 ]; then
     line="$file | $what | $(killer "$status" "$at/log.txt") | $((SECONDS - begin))"
     echo "$(key "$1") | $line" >>"$results"
@@ -205,7 +207,7 @@ mkdir -p "$work"
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- . ':!*.md' || commit+=-dirty
 sources=$(git ls-files -co --exclude-standard -- CMakeLists.txt CMakePresets.json cmake core autograd \
-  layers optim train/stats train/app/gradcheck train/study/compare tests ':!tests/mutants' ':!tests/faults' \
+  layers optim train/stats train/app/gradcheck train/run train/study/compare train/system tests ':!tests/mutants' ':!tests/faults' \
   ':!tests/fuzz' | xargs cat | sha256sum |
   cut -c 1-16)
 [ -f "$build/build.ninja" ] || cmake --preset release >/dev/null

@@ -34,13 +34,13 @@ EOT
 extent() {
   case $1 in
     test | asan | tsan) awk '/tests failed out of/ {all = $NF} / [(]Skipped[)]$/ {n++}
-      END {printf "%d tests%s", all, n ? ", " n " skipped" : ""}' "$2" ;;
+      END {if (all) printf "%d tests%s", all, n ? ", " n " skipped" : ""}' "$2" ;;
     torture) awk '/^faults: [a-zA-Z]+ at [0-9]+ calls/ {at += $4} /^faults: sweep: .* at [0-9]+ of/ {at += $5}
       /kills at random/ {kills = $2} /flips of one bit/ {flips = $2} /lengths below/ {lengths = $2}
       END {printf "%d calls that fail or kill, %d random kills, %d flipped bits, %d lengths", at, kills, flips, lengths}' "$2" ;;
     portable | clang | aarch64) awk '/PASSED/ {n += $4} END {print n " tests"}' "$2" ;;
     fuzz) awk '/executed_units/ {n += $2; t++; if (least == "" || $2 < least) least = $2}
-      END {printf "%.1f M inputs, %d readers, at least %d each", n / 1e6, t, least}' "$2" ;;
+      END {if (t) printf "%.1f M inputs, %d readers, at least %d each", n / 1e6, t, least}' "$2" ;;
     mutants) sed -nE 's/^Commit .*: (.*) mutants killed\./\1 mutants/p' "$2" ;;
     valgrind) echo "$(grep -c 'no error$' "$2") variants" ;;
     soak) sed -nE 's/^([0-9]+ steps): .*/\1/p' "$2" ;;
@@ -52,17 +52,27 @@ extent() {
   esac
 }
 
+# differs IGNORED COMMIT PATH...: whether a file there is not as in the commit, or git does not know it.
+# Lines that match IGNORED may differ.
+differs() {
+  local found
+  found=$(git diff --no-renames -I "$1" "$2" -- "${@:3}" &&
+    git ls-files --others --exclude-standard -- "${@:3}") || return 0
+  [ -n "$found" ]
+}
+
 # is_unchanged NAME COMMIT: whether no file that the check tests has changed since. The suite reads the
 # configurations of the studies, and in `test` the pages and results count, too, except what this
 # script writes. `newcomer` reads README.md without its tables. Checks without the suite use only what
 # is named here of tests/.
 is_unchanged() {
   local tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results') own=()
+  local rows='^[|].*[|] (passed|failed|not run)[^|]*[|]$'
   case $1 in
     test) tested=(. ':!docs/checks.md' ':!tests/mutants/table.md') ;;
     mutants)
       tested=(CMakeLists.txt CMakePresets.json cmake core autograd layers optim train/stats
-        train/app/gradcheck train/study/compare tests ':!tests/faults' ':!tests/fuzz' ':!*.md')
+        train/app/gradcheck train/run train/study/compare train/system tests ':!tests/faults' ':!tests/fuzz' ':!*.md')
       ;;
     asan | newcomer) ;;
     lint | tsan | clang) tested+=(':!configs/studies') ;;
@@ -75,9 +85,9 @@ is_unchanged() {
     scale) own=(tests/scale bench/checkpoint.sh) ;;
     valgrind | soak | cluster) own=("tests/$1") ;;
   esac
-  [ "$1" != newcomer ] || git diff --quiet -I '^[|]' "$2" -- README.md || return 1
-  [ ${#own[@]} -eq 0 ] || git diff --quiet "$2" -- "${own[@]}" ':!*.md' || return 1
-  git diff --quiet -I '^[|].*[|] (passed|failed|not run)[^|]*[|]$' "$2" -- "${tested[@]}"
+  [ "$1" != newcomer ] || ! differs '^[|]' "$2" README.md || return 1
+  [ ${#own[@]} -eq 0 ] || ! differs "$rows" "$2" "${own[@]}" ':!*.md' || return 1
+  ! differs "$rows" "$2" "${tested[@]}"
 }
 
 # Whether the table has a check as passed, and no tested file has changed since its commit.
@@ -102,8 +112,8 @@ EOT
       grep -F "| \`./dev ${line%% *}\` |" "$1" ||
         echo "| \`./dev ${line%% *}\` | ${line##* | } | | | | | not run |"
     done
-  } >"$table.new"
-  mv "$table.new" "$table"
+  } >build/check/table
+  mv build/check/table "$table"
 }
 
 # The promises of README.md: promise | command that shows it | the check that includes it
@@ -129,9 +139,8 @@ write_rows() {
   awk 'NR == FNR {rows = rows $0 "\n"; next}
     skip && /^[|]/ {next}
     {skip = 0; print}
-    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1" >"$1.new"
-  cmp -s "$1.new" "$1" || cp "$1.new" "$1"
-  rm "$1.new"
+    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1" >build/check/page
+  cmp -s build/check/page "$1" || cp build/check/page "$1"
 }
 
 write_promises() {
@@ -145,10 +154,10 @@ write_promises() {
 
 fail() { echo "check: $*" >&2; exit 64; }
 
+mkdir -p build/check
 if [ "${1:-}" = --promises ]; then
-  { cat "$table" 2>/dev/null || true; } >"$table.old"
-  write_table "$table.old"
-  rm "$table.old"
+  { cat "$table" 2>/dev/null || true; } >build/check/rows
+  write_table build/check/rows
   write_promises
   exit
 fi
@@ -158,21 +167,20 @@ for name in "$@"; do
     fail "'$name' is not a check; choose from $(list | cut -d' ' -f1 | paste -sd' ')"
 done
 # The checks write these pages themselves. The build finds sources that git does not know, too.
-[ -z "$(git status --porcelain -- . ":!$table" ':!README.md' ':!docs/reproducibility.md' \
-  ':!tests/mutants/table.md')" ] ||
-  fail "commit or remove your changes first; a row names its commit"
-mkdir -p build/check
-failed=0 running=
+changes=$(git status --porcelain -- . ":!$table" ':!README.md' ':!docs/reproducibility.md' \
+  ':!tests/mutants/table.md')
+[ -z "$changes" ] || fail "commit or remove your changes first; a row names its commit
+$changes"
+failed=0 running= stopped=
 
-# interrupted STATUS: ends the check that runs, with all its processes, and leaves its row as it was.
-interrupted() {
-  trap '' INT TERM
-  [ -z "$running" ] || { kill -TERM -- "-$running"; wait "$running"; }
-  echo "check: ${name:-nothing} interrupted; its row is as before"
-  exit "$1"
+# stop STATUS: tells the check that runs to end; the loop below then ends with this status.
+stop() {
+  stopped=$1
+  [ -z "$running" ] || kill -TERM -- "-$running" 2>/dev/null
 }
-trap 'interrupted 130' INT
-trap 'interrupted 143' TERM
+trap 'stop 129' HUP
+trap 'stop 130' INT
+trap 'stop 143' TERM
 while IFS='|' read -r name command shows <&3; do
   name=${name% } command=${command# } command=${command% } shows=${shows# }
   [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
@@ -186,8 +194,19 @@ while IFS='|' read -r name command shows <&3; do
   bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 &
   running=$!
   set +m
-  wait "$running" || result=failed failed=1
+  [ -z "$stopped" ] || stop "$stopped"  # the signal came before it ran
+  wait "$running" || result=failed
+  if [ "$stopped" ]; then
+    for ((tenths = 0; tenths < 300; ++tenths)); do
+      kill -0 -- "-$running" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL -- "-$running" 2>/dev/null
+    echo "check: $name interrupted; its row is as before"
+    exit "$stopped"
+  fi
   running= minutes=$(((SECONDS - begin + 30) / 60))
+  [ "$result" = passed ] || failed=1
   if ! is_unchanged "$name" "$commit"; then
     echo "check: $name $result, but what it tests was changed meanwhile; its row is as before"
     failed=1
@@ -199,5 +218,6 @@ while IFS='|' read -r name command shows <&3; do
   write_table build/check/rows
   write_promises
   echo "check: $name $result in $minutes minutes"
+  [ -z "$stopped" ] || exit "$stopped"
 done 3< <(list)
 exit $failed

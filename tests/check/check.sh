@@ -72,7 +72,8 @@ is_unchanged() {
     test) tested=(. ':!docs/checks.md' ':!tests/mutants/table.md') ;;
     mutants)
       tested=(CMakeLists.txt CMakePresets.json cmake core autograd layers optim train/stats
-        train/app/gradcheck train/run train/study/compare train/system tests ':!tests/faults' ':!tests/fuzz' ':!*.md')
+        train/app/gradcheck train/run train/study/compare train/system tests ':!tests/faults'
+        ':!tests/fuzz' ':!*.md')
       ;;
     asan | newcomer) ;;
     lint | tsan | clang) tested+=(':!configs/studies') ;;

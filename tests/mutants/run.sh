@@ -207,9 +207,8 @@ mkdir -p "$work"
 commit=$(git rev-parse --short HEAD)
 git diff --quiet HEAD -- . ':!*.md' || commit+=-dirty
 sources=$(git ls-files -co --exclude-standard -- CMakeLists.txt CMakePresets.json cmake core autograd \
-  layers optim train/stats train/app/gradcheck train/run train/study/compare train/system tests ':!tests/mutants' ':!tests/faults' \
-  ':!tests/fuzz' | xargs cat | sha256sum |
-  cut -c 1-16)
+  layers optim train/stats train/app/gradcheck train/run train/study/compare train/system tests \
+  ':!tests/mutants' ':!tests/faults' ':!tests/fuzz' | xargs cat | sha256sum | cut -c 1-16)
 [ -f "$build/build.ninja" ] || cmake --preset release >/dev/null
 run_left f64  # finds most and is quick
 run_left proofs_f64

@@ -184,5 +184,16 @@ TEST(Precision, below_full_is_rejected_by_the_double_precision_program_with_a_re
   EXPECT_THAT(outcome.err, HasSubstr("use full"));
 }
 
+TEST(Precision, bf16_without_instructions_is_rejected_with_a_remedy) {
+  if (unsupported_reason(Precision::bf16).empty()) GTEST_SKIP() << "this processor has them";
+  const TinyProject tiny;
+  const auto outcome =
+      tiny.difftape({"train", "tiny.yaml", "--set", "train.precision=bf16", "--out", "run"});
+  EXPECT_EQ(outcome.exit, 78);
+  EXPECT_THAT(outcome.err, HasSubstr("neither AMX nor AVX512-BF16"));
+  EXPECT_THAT(outcome.err, HasSubstr("use full or bf16_emulated"));
+  EXPECT_FALSE(std::filesystem::exists(tiny / "run"));
+}
+
 }  // namespace
 }  // namespace difftape::run

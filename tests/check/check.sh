@@ -17,7 +17,7 @@ asan | ./dev asan | no address error, undefined behavior or leak in any test
 tsan | ./dev tsan | no data race in the tests of threads
 valgrind | ./dev valgrind | no memory error in two steps of each attention variant
 torture | ./dev torture | killed runs and failing calls lose no bits; damaged checkpoints are rejected
-fuzz | for t in tests/fuzz/corpus/*; do ./dev fuzz "${t##*/}" 300; done | no input crashes a reader, five minutes each
+fuzz | for t in tests/fuzz/corpus/*; do ./dev fuzz "${t##*/}" 300; done | no input crashes a reader (`./dev fuzz TARGET 300` for each)
 mutants | ./dev mutants | injected bugs are caught
 portable | ./dev portable | the same bits with other vector widths
 clang | ./dev clang | the same bits with Clang
@@ -63,8 +63,8 @@ differs() {
 
 # is_unchanged NAME COMMIT: whether no file that the check tests has changed since. The suite reads the
 # configurations of the studies, and in `test` the pages and results count, too, except what this
-# script writes. `newcomer` reads README.md without its tables. Checks without the suite use only what
-# is named here of tests/.
+# script writes. `newcomer` reads README.md without its tables. Sanitizers and compilers do not see
+# scripts. Checks without the suite use only what is named here of tests/.
 is_unchanged() {
   local tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results') own=()
   local rows='^[|].*[|] (passed|failed|not run)[^|]*[|]$'
@@ -75,8 +75,9 @@ is_unchanged() {
         train/app/gradcheck train/run train/study/compare train/system tests ':!tests/faults'
         ':!tests/fuzz' ':!*.md')
       ;;
-    asan | newcomer) ;;
-    lint | tsan | clang) tested+=(':!configs/studies') ;;
+    newcomer) ;;
+    asan) tested+=(':!*.sh') ;;
+    lint | tsan | clang) tested+=(':!configs/studies' ':!*.sh') ;;
     *) tested+=(':!configs/studies' ':!bench' ':!tests') ;;
   esac
   case $1 in

@@ -13,7 +13,7 @@ for variant in "$here"/../../configs/variants/*.yaml; do
   valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
     --show-leak-kinds=definite --suppressions="$here/libraries.supp" \
     "$bin/difftape" train "$variant" --out "$work/$name" --set model.d_model=32 \
-    --set model.num_heads=4 --set model.num_layers=2 --set model.d_ff=64 --set model.max_seq_len=64 \
+    --set model.num_heads=4 --set model.num_layers=3 --set model.d_ff=64 --set model.max_seq_len=64 \
     --set data.seq_len=64 --set data.batch_size=2 --set train.steps=2 --set train.eval_interval=1 \
     --set train.eval_batches=1 --set train.final_eval_batches=1 --set train.checkpoint_interval=1 \
     --set train.keep_best=true --set log.diagnostics_interval=1 --set log.tensorboard=true >"$work/out" ||

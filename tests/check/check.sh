@@ -63,8 +63,8 @@ differs() {
 
 # is_unchanged NAME COMMIT: whether no file that the check tests has changed since. The suite reads the
 # configurations of the studies, and in `test` the pages and results count, too, except what this
-# script writes. `newcomer` reads README.md without its tables. Sanitizers and compilers do not see
-# scripts. Checks without the suite use only what is named here of tests/.
+# script writes. `newcomer` reads README.md without its tables. Checks without the suite use only what
+# is named here of tests/.
 is_unchanged() {
   local tested=(. ':!*.md' ':!docs' ':!results' ':!bench/results') own=()
   local rows='^[|].*[|] (passed|failed|not run)[^|]*[|]$'
@@ -75,9 +75,8 @@ is_unchanged() {
         train/app/gradcheck train/run train/study/compare train/system tests ':!tests/faults'
         ':!tests/fuzz' ':!*.md')
       ;;
-    newcomer) ;;
-    asan) tested+=(':!*.sh') ;;
-    lint | tsan | clang) tested+=(':!configs/studies' ':!*.sh') ;;
+    asan | newcomer) ;;
+    lint | tsan | clang) tested+=(':!configs/studies') ;;
     *) tested+=(':!configs/studies' ':!bench' ':!tests') ;;
   esac
   case $1 in

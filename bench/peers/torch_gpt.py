@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The difftape model in PyTorch, as a candidate of bench_peers (serve.py).
 
-A step is forward, backward and AdamW on the CPU, in float32 or in bfloat16 with torch.autocast.
+A step is forward, backward, clipping and AdamW on the CPU, in float32 or in bfloat16 with torch.autocast.
 Differential attention is composed of scaled_dot_product_attention calls, as the authors' reference
 code composes it of flash attention calls. Parameters have difftape's names, so that
 torch_gpt_check.py can compare loss and gradients with the files of tests/golden.
@@ -173,6 +173,7 @@ def train(args) -> None:
     torch.set_num_threads(args.threads)
     idle = serve.memory("VmRSS")
     model = LanguageModel(args)
+    parameters = list(model.parameters())
     optimizer = adamw(model)
     forward = torch.compile(model) if args.compile else model
 
@@ -180,6 +181,7 @@ def train(args) -> None:
         with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
             loss = forward(tokens)
         loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad()
         loss.item()
@@ -190,7 +192,7 @@ def train(args) -> None:
 
     version = f"PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, " \
               f"{torch.get_num_threads()} threads"
-    serve.serve(version, idle, seconds, sum(p.numel() for p in model.parameters()))
+    serve.serve(version, idle, seconds, sum(p.numel() for p in parameters))
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -20,7 +20,9 @@ run difftape sweep configs/sweeps/quickstart.yaml --out sweep --jobs 1 --set tra
   --set train.eval_interval=4 --set train.final_eval_batches=1 \
   --set data.batch_size=2 | tail -6
 [ -s /home/user/sweep/report.html ] || fail "no report"
-[ "$(grep -c ',finished,' /home/user/sweep/index.csv)" = 3 ] || fail "not three runs that finished"
+runs=$(($(wc -l </home/user/sweep/index.csv) - 1))
+[ "$runs" -gt 0 ] && [ "$(grep -c ',finished,' /home/user/sweep/index.csv)" = "$runs" ] ||
+  fail "not all of $runs runs finished"
 run "difftape gradcheck --filter '^softmax'" | tail -1
 
 # Runs difftape with the library that the loader would choose on a processor of the level $1.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the checks that are too long for `./dev test`, and writes one row per check to docs/checks.md.
 # A check is skipped if its row says that it passed and no file that it tests has changed since.
-# Copies the rows to the tables of promises in README.md and docs/reproducibility.md.
+# Copies the rows to the tables of promises in README.md and docs/reproducibility.md. Different checks
+# may run at the same time.
 #   check.sh [NAME ...]
 #   check.sh --promises    only writes the tables of promises
 set -uo pipefail
@@ -99,6 +100,17 @@ is_current() {
   is_unchanged "$1" "$(cut -d'|' -f6 <<<"$row" | tr -d ' `')"
 }
 
+fail() { echo "check: $*" >&2; exit 64; }
+
+# replace FILE: with stdin, at once and only if all of it could be written
+replace() {
+  cat >"$1.new" && mv "$1.new" "$1" && return
+  rm -f "$1.new"
+  echo "check: $1 cannot be written and is as before; free disk space, then run the check again" >&2
+  exit 74
+}
+
+# write_table ROWS
 write_table() {
   {
     cat <<'EOT'
@@ -110,11 +122,10 @@ This page is for readers who want to know which long checks ran, when, and on wh
 |---|---|---|---|---|---|---|
 EOT
     list | while read -r line; do
-      grep -F "| \`./dev ${line%% *}\` |" "$1" ||
+      grep -F "| \`./dev ${line%% *}\` |" <<<"$1" ||
         echo "| \`./dev ${line%% *}\` | ${line##* | } | | | | | not run |"
     done
-  } >build/check/table
-  mv build/check/table "$table"
+  } | replace "$table" || exit
 }
 
 # The promises of README.md: promise | command that shows it | the check that includes it
@@ -136,12 +147,12 @@ last_run() {
 
 # write_rows FILE: puts the rows of stdin below the header "| promise ... | last run |"
 write_rows() {
-  [ -f "$1" ] || return 0
+  [ -f "$1" ] || { cat >/dev/null; return; }
   awk 'NR == FNR {rows = rows $0 "\n"; next}
     skip && /^[|]/ {next}
     {skip = 0; print}
-    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1" >build/check/page
-  cmp -s build/check/page "$1" || cp build/check/page "$1"
+    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1" |
+    replace "$1" || exit
 }
 
 write_promises() {
@@ -153,18 +164,24 @@ write_promises() {
   done | write_rows docs/reproducibility.md
 }
 
-fail() { echo "check: $*" >&2; exit 64; }
+# write_pages [ROW]: puts the row of a check in the place of its last one, in all tables, while no
+# other check does
+write_pages() (
+  flock 8 || exit
+  row=${1:-} name=${row#*./dev }
+  rows=$({ grep -vF "| \`./dev ${name%%\`*}\` |" "$table" 2>/dev/null; echo "$row"; })
+  write_table "$rows" && write_promises
+) 8>build/check/lock
 
 mkdir -p build/check
+
 if [ "${1:-}" = --promises ]; then
-  { cat "$table" 2>/dev/null || true; } >build/check/rows
-  write_table build/check/rows
-  write_promises
+  write_pages
   exit
 fi
 
 for name in "$@"; do
-  list | grep -q "^$name |" ||
+  list | cut -d' ' -f1 | grep -qxF -- "$name" ||
     fail "'$name' is not a check; choose from $(list | cut -d' ' -f1 | paste -sd' ')"
 done
 # The checks write these pages themselves. The build finds sources that git does not know, too.
@@ -189,8 +206,11 @@ while IFS='|' read -r name command shows <&3; do
     echo "check: $name passed before, and nothing has changed"
     continue
   fi
+    begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
+  is_unchanged "$name" "$commit" || fail "commit or remove your changes first; $name would test them"
+  exec 9>"build/check/$name.lock"  # which the check inherits, and holds even if this script is killed
+  flock -n 9 || fail "$name runs already; wait for its end"
   echo "check: $name; output in build/check/$name.log"
-  begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
   set -m  # a group of processes that can be ended together
   bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 &
   running=$!
@@ -215,9 +235,7 @@ while IFS='|' read -r name command shows <&3; do
   fi
   row="| \`./dev $name\` | $shows | $(extent "$name" "build/check/$name.log") | $minutes "
   row+="| \`$commit\` | $(date -I) | $result |"
-  { grep -vF "| \`./dev $name\` |" "$table" 2>/dev/null; echo "$row"; } >build/check/rows
-  write_table build/check/rows
-  write_promises
+  write_pages "$row" || exit
   echo "check: $name $result in $minutes minutes"
   [ -z "$stopped" ] || exit "$stopped"
 done 3< <(list)

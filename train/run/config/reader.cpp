@@ -158,12 +158,16 @@ class Shares {
 }  // namespace
 
 Assignments::Assignments(ConfigErrors& errors, std::vector<std::string> extra_keys)
-    : errors_(&errors), keys_(std::move(extra_keys)) {
-  for (const Field& field : fields()) keys_.push_back(field.key);
-  for (const std::string& key : keys_) {
-    for (auto dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1))
-      if (!contains(sections_, key.substr(0, dot))) sections_.push_back(key.substr(0, dot));
+    : errors_(&errors) {
+  Names names{std::move(extra_keys), {}};
+  for (const Field& field : fields()) names.keys.push_back(field.key);
+  for (const std::string& key : names.keys) {
+    for (auto dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
+      const std::string section = key.substr(0, dot);
+      if (!contains(names.sections, section)) names.sections.push_back(section);
+    }
   }
+  known_ = std::make_shared<const Names>(std::move(names));
 }
 
 void Assignments::add_file(const std::string& path) { load(system::here_or_shared(path), nullptr); }
@@ -278,16 +282,16 @@ void Assignments::flatten(const YamlNode& map, const std::string& section, Seen&
                    fmt::format("duplicate key '{}'{}", key,
                                line == 0 ? "" : fmt::format("; first given in line {}", line)));
     }
-    if (contains(keys_, key)) {
+    if (contains(known_->keys, key)) {
       assignments_.push_back({key, value, name.location});
-    } else if (!contains(sections_, key)) {
+    } else if (!contains(known_->sections, key)) {
       if (fresh) unknown(key, value, name.location);
     } else if (value.kind == YamlNode::Kind::map) {
       flatten(value, key + ".", seen);
     } else if (value.kind != YamlNode::Kind::null) {
-      const auto inside = std::find_if(keys_.begin(), keys_.end(), [&](const std::string& k) {
-        return k.starts_with(key + ".");
-      });
+      const auto inside =
+          std::find_if(known_->keys.begin(), known_->keys.end(),
+                       [&](const std::string& k) { return k.starts_with(key + "."); });
       errors_->add(value.location,
                    fmt::format("{}: expected a section, got {}; set its keys, for example {}", key,
                                value.describe(), *inside));
@@ -299,7 +303,7 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
                           const SourceLocation& location) {
   if (errors_->full()) return errors_->add(location, fmt::format("unknown key '{}'", key));
   const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
-  if (of_sweep && !std::ranges::count(sections_, "sweep")) {
+  if (of_sweep && !std::ranges::count(known_->sections, "sweep")) {
     errors_->add(location, location.line == 0
                                ? fmt::format("{}: only 'difftape sweep' reads this key; leave it "
                                              "out",
@@ -317,8 +321,8 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
                                        foreign->description()));
     return;
   }
-  std::vector<std::string> candidates = section ? sections_ : keys_;
-  if (section && of_sweep) candidates = keys_;  // values of some sweep keys are maps
+  std::vector<std::string> candidates = section ? known_->sections : known_->keys;
+  if (section && of_sweep) candidates = known_->keys;  // values of some sweep keys are maps
   if (!of_sweep)
     std::erase_if(candidates, [](const std::string& k) { return k.starts_with("sweep."); });
   candidates.push_back("base");
@@ -327,6 +331,10 @@ void Assignments::unknown(const std::string& key, const YamlNode& value,
   errors_->add(location, fmt::format("unknown {} '{}'; {}", section ? "section" : "key", key,
                                      guess.empty() ? "'difftape config keys' lists all keys"
                                                    : "did you mean '" + guess + "'?"));
+}
+
+void Assignments::remove_extra() {
+  std::erase_if(assignments_, [](const Assignment& given) { return !find_field(given.key); });
 }
 
 const Assignment* Assignments::find(const std::string& key) const {

@@ -3,6 +3,7 @@
 // every value. Declares the rules that involve several keys.
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ class Assignments {
   /// Adds a scalar derived from another setting, which the user wrote at `location`.
   void add_value(const std::string& key, const std::string& text, const SourceLocation& location);
 
+  /// Removes the assignments of `extra_keys`, which resolve() ignores.
+  void remove_extra();
+
   /// Returns the last assignment of a key, or null.
   const Assignment* find(const std::string& key) const;
   const std::vector<Assignment>& all() const { return assignments_; }
@@ -84,6 +88,9 @@ class Assignments {
 
  private:
   using Seen = std::map<std::string, SourceLocation>;
+  struct Names {
+    std::vector<std::string> keys, sections;
+  };
 
   void load(const std::string& path, const SourceLocation* named_at);
   void add_root(const YamlNode& root, bool may_have_bases);
@@ -92,7 +99,7 @@ class Assignments {
   void unknown(const std::string& key, const YamlNode& value, const SourceLocation& location);
 
   ConfigErrors* errors_;
-  std::vector<std::string> keys_, sections_;
+  std::shared_ptr<const Names> known_;  ///< shared by copies
   std::vector<Assignment> assignments_;
   std::set<std::string> suspects_;    ///< keys that the unknown keys probably mean
   std::vector<std::string> loading_;  ///< files whose bases are being read, outermost first

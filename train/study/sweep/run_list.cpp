@@ -69,6 +69,7 @@ class RunMaker {
       refuse_decided(given, true, true, errors_);
       refuse_swept(given);
     }
+    values.remove_extra();
     return values;
   }
 

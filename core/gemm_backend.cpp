@@ -7,6 +7,7 @@
 
 #include "core/bf16.h"
 #include "core/error.h"
+#include "core/platform.h"
 #include "core/simd.h"
 #include "core/tile.h"
 
@@ -79,8 +80,9 @@ EngineScope::~EngineScope() {
 
 std::string unsupported_reason(Engine engine) {
   if (engine == Engine::fast || kFma) return "";
-  return "this program was compiled for processors without fused multiply-add; build it on this "
-         "one";
+  const std::string slower = slower_level_reason();
+  return fmt::format("this program was compiled for processors without fused multiply-add; {}",
+                     slower.empty() ? "build it on this one" : slower);
 }
 
 const char* gemm_backend() { return tile::backend().name; }

@@ -26,8 +26,10 @@ int from_environment(std::initializer_list<const char*> names, int otherwise) {
   return otherwise;
 }
 
-/// Returns the number of processes that mpirun of Open MPI or MPICH announces.
-int announced() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1); }
+/// Returns the number of processes that mpirun of Open MPI or MPICH, or srun of Slurm announces.
+int announced() {
+  return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
 
 /// Sleeps until another process ends all.
 [[noreturn]] void wait_for_the_end() {
@@ -79,6 +81,11 @@ void join() {
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
   MPI_Comm_size(MPI_COMM_WORLD, &world.count);
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  throw_if<UsageError>(
+      world.count != announced(),
+      "{} processes were started together, but {} finds {}, so each would train the same run; "
+      "start them with the mpirun of this library",
+      announced(), library(), world.count);
   MPI_Comm here = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
   MPI_Comm_size(here, &world.on_this_machine);
@@ -96,6 +103,14 @@ std::string library() {
   int length = 0;
   MPI_Get_library_version(version.data(), &length);
   return version.substr(0, std::min(version.find(','), size_t(length)));
+}
+
+std::string machine() {
+  if (world.count == 1) return "";
+  std::string name(MPI_MAX_PROCESSOR_NAME, '\0');
+  int length = 0;
+  MPI_Get_processor_name(name.data(), &length);
+  return name.substr(0, length);
 }
 
 Index count() { return world.count; }
@@ -183,6 +198,7 @@ void join() {
 
 void leave() {}
 std::string library() { return ""; }
+std::string machine() { return ""; }
 Index count() { return 1; }
 Index rank() { return 0; }
 Index on_this_machine() { return 1; }

@@ -15,8 +15,8 @@
 
 namespace difftape::distributed {
 
-/// Joins the processes that mpirun started with this one, if there are several. Throws UsageError
-/// if there are and the program is built without MPI.
+/// Joins the processes that mpirun or srun started with this one, if there are several. Throws
+/// UsageError if there are and the program is built without MPI, or its MPI does not find them.
 void join();
 /// Waits for the others and leaves them. Must be the last call.
 void leave();
@@ -25,6 +25,8 @@ std::string library();
 
 Index count();
 Index rank();  ///< from 0
+/// Returns the name of this machine, empty if there is one process.
+std::string machine();
 /// Returns the number of processes that share the memory of this machine.
 Index on_this_machine();
 

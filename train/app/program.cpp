@@ -42,6 +42,8 @@ int fail(system::Exit exit, std::string_view message) {
   // Errors of a configuration begin with file:line:column, which editors and terminals follow.
   std::string text =
       fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
+  if (distributed::count() > 1)
+    text += fmt::format("in process {} on {}\n", distributed::rank(), distributed::machine());
   // Names in a file can contain terminal control codes.
   std::ranges::replace_if(
       text, [](unsigned char c) { return (c < ' ' && c != '\n') || c == 127; }, '?');

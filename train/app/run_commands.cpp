@@ -155,6 +155,8 @@ system::Exit overfit_as_told(const TrainArguments& a) {
       "--overfit writes no run and allows no other option than --set; remove the others");
   throw_if<UsageError>(a.overfit_steps < 1,
                        "--overfit: the number of steps is 0 or less, but must be at least 1");
+  throw_if<UsageError>(distributed::count() > 1,
+                       "--overfit trains in one process; start it without mpirun");
   const run::Config config = run::load_config(a.config, a.overrides).config;
   const auto [found, learned] = overfit(learning_by_heart(config, a.overfit_steps));
   fmt::print("{}\n", found);
@@ -182,7 +184,8 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   request.profile = a.profile;
   request.command = context.command_line;
   request.console = &std::cout;
-  request.console_descriptor = STDOUT_FILENO;
+  // mpirun gives its processes a terminal even if its own output goes to a file.
+  if (distributed::count() == 1) request.console_descriptor = STDOUT_FILENO;
   return train(config, request);
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 volatile std::sig_atomic_t last_signal = 0;
 int nesting = 0;
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 extern "C" void remember_signal(int signal) {
   if (signal == SIGINT && last_signal == SIGINT) {

@@ -24,10 +24,11 @@ enum class Exit : int {
 /// Returns the exit code of an error by its type; `bad_data` for types outside core/error.h.
 Exit exit_of(const std::exception& error);
 
-/// Records SIGINT, SIGTERM and SIGHUP during its lifetime instead of letting them end the process;
-/// the second SIGINT still ends it. SIGHUP (closed terminal) counts as SIGTERM. Signals that were
-/// ignored before stay ignored. Requests nest: the request of a run also reports signals that
-/// its sweep's request received. Main thread only.
+/// Records SIGINT, SIGTERM, SIGHUP and SIGUSR1 during its lifetime instead of letting them end the
+/// process; the second SIGINT still ends it. SIGHUP (closed terminal) and SIGUSR1 (which mpirun
+/// forwards and ends nothing) count as SIGTERM. Signals that were ignored before stay ignored.
+/// Requests nest: the request of a run also reports signals that its sweep's request received. Main
+/// thread only.
 class StopRequest {
  public:
   StopRequest();

@@ -28,7 +28,7 @@ class DefaultSignals {
   DefaultSignals& operator=(const DefaultSignals&) = delete;
 
  private:
-  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   std::array<void (*)(int), kSignals.size()> before_;
 };
 

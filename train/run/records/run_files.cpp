@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/distributed.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "train/run/config/reader.h"
@@ -173,6 +174,7 @@ Json write_env(const fs::path& dir, std::span<const std::string> command, const 
   if (!facts.is_null()) env.update(facts);
   env["machine"] = {{"cpu", cpu_model()},
                     {"threads", num_threads()},
+                    {"processes", distributed::count()},
                     {"flushes_subnormals", flushes_subnormals()}};
   store_env(dir, env);
   return env;

@@ -77,6 +77,26 @@ TEST_F(TogetherEnds, after_the_same_step_for_a_signal_to_any_process) {
   expect_it_goes_on();
 }
 
+TEST_F(TogetherEnds, after_the_same_step_for_a_signal_that_mpirun_forwards) {
+  std::vector<std::string> arguments{"-n", "2", DIFFTAPE_TEST_PROGRAM};
+  for (const char* each : {"train", "tiny.yaml", "--set", "train.steps=100000"})
+    arguments.emplace_back(each);
+  Process mpirun(arguments, conditions());
+  ASSERT_TRUE(test::becomes_true([&] { return fs::exists(project / "run/checkpoints/latest"); }));
+  mpirun.signal(SIGUSR1);
+  const Outcome outcome = mpirun.wait();
+  EXPECT_EQ(outcome.exit, 143) << outcome.err;
+  EXPECT_EQ(read_status(project / "run").state, RunState::stopped);
+  EXPECT_EQ(read_env(project / "run").at("machine").at("processes"), 2);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b"))) << "control codes of a terminal";
+  expect_it_goes_on();
+}
+
+TEST_F(TogetherEnds, at_once_to_overfit) {
+  expect_one_error(together(2, {"train", "tiny.yaml", "--overfit"}), 64,
+                   "--overfit trains in one process; start it without mpirun");
+}
+
 TEST_F(TogetherEnds, if_there_are_more_processes_than_leaves) {
   expect_one_error(together(3, {"train", "tiny.yaml"}), 78,
                    "data.batch_size: a step has 2 sequences, which at most 2 processes can share, "
@@ -111,8 +131,9 @@ TEST_F(TogetherEnds, if_one_process_has_no_data_or_other_data) {
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 65,
                    "process 1 has different data than process 0");
   fs::remove(project / "b/text.txt");
-  expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
-                   "/proc/self/cwd/text.txt: no such file");
+  const auto outcome = each({"cd a; " + train, "cd b; " + train});
+  expect_one_error(outcome, 66, "/proc/self/cwd/text.txt: no such file");
+  EXPECT_THAT(outcome.err, HasSubstr("\nin process 1 on "));
   fs::remove(project / "a/text.txt");
   expect_one_error(each({"cd a; " + train, "cd b; " + train}), 66,
                    "/proc/self/cwd/text.txt: no such file");
@@ -145,6 +166,17 @@ TEST(Processes, of_a_program_without_mpi_are_refused) {
                                                {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}})),
               HasSubstr("2 processes were started together, and this program is "
                         "built without MPI"));
+}
+
+TEST(Processes, that_mpi_does_not_find_are_refused) {
+  if (distributed::library().empty()) GTEST_SKIP() << "the build has no MPI";
+  const TinyProject project;
+  for (const char* announcement : {"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    EXPECT_THAT(
+        test::error(
+            64, project.difftape({"train", "tiny.yaml"}, {.environment = {{announcement, "2"}}})),
+        testing::ContainsRegex("2 processes were started together, but Open MPI .* finds 1"));
+  }
 }
 
 TEST(Processes, one_that_is_started_alone_needs_no_mpi) {

@@ -115,7 +115,7 @@ TEST(Step, that_diverges_does_not_change_the_parameters) {
 /// Restores the default signal handlers, which the parent process may have disabled.
 struct StopRequestTest : testing::Test {
   void SetUp() override {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) std::signal(signal, SIG_DFL);
   }
 };
 
@@ -128,6 +128,9 @@ TEST_F(StopRequestTest, remembers_the_signal_as_an_exit_code) {
   EXPECT_EQ(stop.received(), system::Exit::sigint);
   std::raise(SIGHUP);
   EXPECT_EQ(stop.received(), system::Exit::sigterm) << "a terminal that closes asks to end";
+  std::raise(SIGINT);
+  std::raise(SIGUSR1);
+  EXPECT_EQ(stop.received(), system::Exit::sigterm) << "mpirun forwards this signal";
 }
 
 TEST_F(StopRequestTest, keeps_ignored_signals_ignored) {

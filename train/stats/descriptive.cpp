@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/real.h"
@@ -25,18 +26,28 @@ double median_of_sorted(std::span<const double> values) {
                                 : std::midpoint(values[middle - 1], values[middle]);
 }
 
-// Distances grow on both sides of the median, so the two sides are merged up to the middle.
+// Distances grow on both sides of the median, so a binary search finds how many of the smallest
+// half are on the left.
 double median_deviation_of_sorted(std::span<const double> values) {
   const double median = median_of_sorted(values);
-  std::size_t left = values.size() / 2, right = left;
-  double before = 0, distance = 0;
-  for (std::size_t taken = 0; taken <= values.size() / 2; ++taken) {
-    before = distance;
-    const bool goes_left =
-        left > 0 && (right == values.size() || median - values[left - 1] <= values[right] - median);
-    distance = goes_left ? median - values[--left] : values[right++] - median;
+  const std::size_t half = values.size() / 2;
+  const auto left = [&](std::size_t i) { return median - values[half - 1 - i]; };
+  const auto right = [&](std::size_t i) { return values[half + i] - median; };
+  std::size_t i = 0;  // of the left
+  for (std::size_t end = half; i < end;) {
+    const std::size_t middle = std::midpoint(i, end);
+    if (left(middle) < right(half - 1 - middle))
+      i = middle + 1;
+    else
+      end = middle;
   }
-  return values.size() % 2 == 1 ? distance : std::midpoint(before, distance);
+  const double next_left = i < half ? left(i) : std::numeric_limits<double>::infinity();
+  const double next_right =
+      half - i < values.size() - half ? right(half - i) : std::numeric_limits<double>::infinity();
+  const double next = std::min(next_left, next_right);
+  if (values.size() % 2 == 1) return next;
+  const double last = std::max(i > 0 ? left(i - 1) : 0, i < half ? right(half - 1 - i) : 0);
+  return std::midpoint(last, next);
 }
 
 double mean(std::span<const double> values) {

@@ -61,9 +61,11 @@ std::optional<MetricValue> to_value(const dom::element& value) {
 /// Adds the value of the last step to its column. Returns false if the column has the other type.
 bool add(MetricsTable& table, std::string_view name, MetricValue&& value) {
   const auto put = [&](auto& columns, const auto& others, auto&& what) {
-    if (others.contains(name)) return false;
     auto column = columns.find(name);
-    if (column == columns.end()) column = columns.try_emplace(std::string(name)).first;
+    if (column == columns.end()) {
+      if (others.contains(name)) return false;
+      column = columns.try_emplace(std::string(name)).first;
+    }
     column->second.set(table.step.size() - 1, std::forward<decltype(what)>(what));
     return true;
   };

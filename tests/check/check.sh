@@ -206,13 +206,13 @@ while IFS='|' read -r name command shows <&3; do
     echo "check: $name passed before, and nothing has changed"
     continue
   fi
-    begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
+  begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
   is_unchanged "$name" "$commit" || fail "commit or remove your changes first; $name would test them"
-  exec 9>"build/check/$name.lock"  # which the check inherits, and holds even if this script is killed
+  exec 9>"build/check/$name.lock"
   flock -n 9 || fail "$name runs already; wait for its end"
   echo "check: $name; output in build/check/$name.log"
   set -m  # a group of processes that can be ended together
-  bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 &
+  bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 9>&- &
   running=$!
   set +m
   [ -z "$stopped" ] || stop "$stopped"  # the signal came before it ran

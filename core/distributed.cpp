@@ -26,10 +26,8 @@ int from_environment(std::initializer_list<const char*> names, int otherwise) {
   return otherwise;
 }
 
-/// Returns the number of processes that mpirun of Open MPI or MPICH, or srun of Slurm announces.
-int announced() {
-  return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
-}
+/// Returns the number of processes that mpirun of Open MPI or MPICH announces.
+int announced() { return from_environment({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1); }
 
 /// Sleeps until another process ends all.
 [[noreturn]] void wait_for_the_end() {

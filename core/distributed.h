@@ -15,7 +15,7 @@
 
 namespace difftape::distributed {
 
-/// Joins the processes that mpirun or srun started with this one, if there are several. Throws
+/// Joins the processes that mpirun started with this one, if there are several. Throws
 /// UsageError if there are and the program is built without MPI, or its MPI does not find them.
 void join();
 /// Waits for the others and leaves them. Must be the last call.

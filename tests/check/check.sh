@@ -2,7 +2,7 @@
 # Runs the checks that are too long for `./dev test`, and writes one row per check to docs/checks.md.
 # A check is skipped if its row says that it passed and no file that it tests has changed since.
 # Copies the rows to the tables of promises in README.md and docs/reproducibility.md. Different checks
-# may run at the same time.
+# may run at the same time if they use different folders of build.
 #   check.sh [NAME ...]
 #   check.sh --promises    only writes the tables of promises
 set -uo pipefail
@@ -104,9 +104,11 @@ fail() { echo "check: $*" >&2; exit 64; }
 
 # replace FILE: with stdin, at once and only if all of it could be written
 replace() {
-  cat >"$1.new" && mv "$1.new" "$1" && return
-  rm -f "$1.new"
-  echo "check: $1 cannot be written and is as before; free disk space, then run the check again" >&2
+  local new=build/check/${1##*/}.new
+  cat >"$new" && mv "$new" "$1" && return
+  rm -f "$new"
+  echo "check: $1 cannot be written and is as before; free disk space, then run the check again and" \
+    "\`./dev check --promises\`" >&2
   exit 74
 }
 
@@ -147,18 +149,19 @@ last_run() {
 
 # write_rows FILE: puts the rows of stdin below the header "| promise ... | last run |"
 write_rows() {
+  local page
   [ -f "$1" ] || { cat >/dev/null; return; }
-  awk 'NR == FNR {rows = rows $0 "\n"; next}
+  page=$(awk 'NR == FNR {rows = rows $0 "\n"; next}
     skip && /^[|]/ {next}
     {skip = 0; print}
-    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1" |
-    replace "$1" || exit
+    /^[|] promise .* last run [|]$/ {getline; print; printf "%s", rows; skip = 1}' - "$1") || exit
+  replace "$1" <<<"$page"
 }
 
 write_promises() {
   promises | while read -r line; do
     echo "| ${line% | *} | $(last_run "${line##* }") |"
-  done | write_rows README.md
+  done | write_rows README.md || exit
   list | while read -r line; do
     echo "| ${line##* | } | \`./dev ${line%% *}\` | $(last_run "${line%% *}") |"
   done | write_rows docs/reproducibility.md
@@ -209,7 +212,11 @@ while IFS='|' read -r name command shows <&3; do
   begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
   is_unchanged "$name" "$commit" || fail "commit or remove your changes first; $name would test them"
   exec 9>"build/check/$name.lock"
-  flock -n 9 || fail "$name runs already; wait for its end"
+  if ! flock -n 9; then
+    echo "check: $name runs already; wait for its end" >&2
+    failed=64
+    continue
+  fi
   echo "check: $name; output in build/check/$name.log"
   set -m  # a group of processes that can be ended together
   bash -euo pipefail -c "$command" </dev/null >"build/check/$name.log" 2>&1 9>&- &

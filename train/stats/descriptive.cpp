@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "core/real.h"
 
@@ -33,17 +33,12 @@ double median_deviation_of_sorted(std::span<const double> values) {
   const std::size_t half = values.size() / 2;
   const auto left = [&](std::size_t i) { return median - values[half - 1 - i]; };
   const auto right = [&](std::size_t i) { return values[half + i] - median; };
-  std::size_t i = 0;  // of the left
-  for (std::size_t end = half; i < end;) {
-    const std::size_t middle = std::midpoint(i, end);
-    if (left(middle) < right(half - 1 - middle))
-      i = middle + 1;
-    else
-      end = middle;
-  }
-  const double next_left = i < half ? left(i) : std::numeric_limits<double>::infinity();
-  const double next_right =
-      half - i < values.size() - half ? right(half - i) : std::numeric_limits<double>::infinity();
+  const auto counts = std::views::iota(std::size_t{0}, half);
+  const auto of_left = std::ranges::partition_point(
+      counts, [&](std::size_t i) { return left(i) < right(half - 1 - i); });
+  const std::size_t i = of_left - counts.begin();
+  const double next_left = i < half ? left(i) : kInfinity;
+  const double next_right = half - i < values.size() - half ? right(half - i) : kInfinity;
   const double next = std::min(next_left, next_right);
   if (values.size() % 2 == 1) return next;
   const double last = std::max(i > 0 ? left(i - 1) : 0, i < half ? right(half - 1 - i) : 0);

@@ -11,8 +11,8 @@ namespace difftape::stats {
 /// default); NaN if `values` is empty. Values may be infinite, but not NaN.
 double quantile(std::vector<double> values, double q);
 
-/// Return the median of ascending values, and their median absolute deviation (MAD) in linear time.
-/// `values` must not be empty.
+/// Return the median of ascending values, and their median absolute deviation (MAD) in logarithmic
+/// time. `values` must not be empty.
 double median_of_sorted(std::span<const double> values);
 double median_deviation_of_sorted(std::span<const double> values);
 

@@ -47,6 +47,9 @@ fi
 if [ ${#levels[@]} -gt 1 ]; then
   run "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2 difftape doctor" | grep '; unset GLIBC_TUNABLES' ||
     fail "difftape doctor says nothing about GLIBC_TUNABLES"
+  run "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2 difftape train /usr/share/difftape/configs/base/text_0.2m.yaml \
+    --out hidden --set train.gemm=portable --set train.steps=1 2>&1 || true" | grep '; unset GLIBC_TUNABLES' ||
+    fail "the refusal of the portable GEMM says nothing about GLIBC_TUNABLES"
 fi
 
 apt-get purge -y -qq difftape >/dev/null

@@ -210,7 +210,7 @@ while IFS='|' read -r name command shows <&3; do
     continue
   fi
   begin=$SECONDS result=passed commit=$(git rev-parse --short HEAD)
-  is_unchanged "$name" "$commit" || fail "commit or remove your changes first; $name would test them"
+  is_unchanged "$name" "$commit" || fail "commit or remove your changes first, which $name tests"
   exec 9>"build/check/$name.lock"
   if ! flock -n 9; then
     echo "check: $name runs already; wait for its end" >&2

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The difftape model in PyTorch, as a candidate of bench_peers (serve.py).
 
-A step is forward, backward, clipping and AdamW on the CPU, in float32 or in bfloat16 with torch.autocast.
-Differential attention is composed of scaled_dot_product_attention calls, as the authors' reference
-code composes it of flash attention calls. Parameters have difftape's names, so that
-torch_gpt_check.py can compare loss and gradients with the files of tests/golden.
+A step is forward, backward, clipping and AdamW on the CPU, in float32 or in bfloat16 with
+torch.autocast. Differential attention is composed of scaled_dot_product_attention calls, as the
+authors' reference code composes it of flash attention calls. Parameters have difftape's names, so
+that torch_gpt_check.py can compare loss and gradients with the files of tests/golden.
 """
 
 import argparse

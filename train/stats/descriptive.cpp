@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <ranges>
 
 #include "core/real.h"
 
@@ -26,23 +25,24 @@ double median_of_sorted(std::span<const double> values) {
                                 : std::midpoint(values[middle - 1], values[middle]);
 }
 
-// Distances grow on both sides of the median, so a binary search finds how many of the smallest
-// half are on the left.
+// The half of the values that is nearest to the median is a window, which bisection finds.
 double median_deviation_of_sorted(std::span<const double> values) {
   const double median = median_of_sorted(values);
+  const auto distance = [&](std::size_t i) { return std::abs(values[i] - median); };
   const std::size_t half = values.size() / 2;
-  const auto left = [&](std::size_t i) { return median - values[half - 1 - i]; };
-  const auto right = [&](std::size_t i) { return values[half + i] - median; };
-  const auto counts = std::views::iota(std::size_t{0}, half);
-  const auto of_left = std::ranges::partition_point(
-      counts, [&](std::size_t i) { return left(i) < right(half - 1 - i); });
-  const std::size_t i = of_left - counts.begin();
-  const double next_left = i < half ? left(i) : kInfinity;
-  const double next_right = half - i < values.size() - half ? right(half - i) : kInfinity;
-  const double next = std::min(next_left, next_right);
+  std::size_t first = 0;
+  for (std::size_t end = half; first < end;) {
+    const std::size_t middle = std::midpoint(first, end);
+    if (distance(middle) < distance(middle + half))
+      end = middle;
+    else
+      first = middle + 1;
+  }
+  const std::size_t end = first + half;
+  const double next = std::min(first > 0 ? distance(first - 1) : kInfinity,
+                               end < values.size() ? distance(end) : kInfinity);
   if (values.size() % 2 == 1) return next;
-  const double last = std::max(i > 0 ? left(i - 1) : 0, i < half ? right(half - 1 - i) : 0);
-  return std::midpoint(last, next);
+  return std::midpoint(std::max(distance(first), distance(end - 1)), next);
 }
 
 double mean(std::span<const double> values) {

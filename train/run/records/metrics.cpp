@@ -37,7 +37,7 @@ Json to_json(const MetricValue& value) {
 // Lines are parsed with simdjson, a million of them in less than a second.
 namespace dom = simdjson::dom;
 
-std::optional<double> to_number(const dom::element& value) {
+std::optional<double> to_number(auto value) {
   if (double number; value.get(number) == simdjson::SUCCESS) return number;
   std::string_view text;
   if (value.get(text) != simdjson::SUCCESS) return std::nullopt;
@@ -74,9 +74,7 @@ bool add(MetricsTable& table, std::string_view name, MetricValue&& value) {
   return put(table.lists, table.columns, std::get<std::vector<double>>(std::move(value)));
 }
 
-using ParsedLine = simdjson::simdjson_result<dom::element>;
-
-Index step_of(const ParsedLine& row, const auto& place) {
+Index step_of(auto& row, const auto& place) {
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;  // steps are stored as doubles
   std::uint64_t found = 0;
   if (row["step"].get(found) != simdjson::SUCCESS || found > kLargest)
@@ -94,19 +92,19 @@ void require_order(Index previous, Index step, const auto& place) {
   }
 }
 
-/// Calls f(step, row, place) for every complete line; place() is file:line.
-template <class F>
-void for_each_line(const std::filesystem::path& path, F&& f) {
-  dom::parser parser;
+/// Calls f(step, row, place) for every complete line, row being what parse(line) returns, and
+/// place() file:line.
+template <class Parse, class F>
+void for_each_line(const std::filesystem::path& path, Parse&& parse, F&& f) {
   Index previous = std::numeric_limits<Index>::min(), line = 0;
   const auto place = [&] { return fmt::format("{}:{}", path.string(), line); };
   system::for_each_line(path, [&](std::string_view text, std::size_t) {
     line += 1;
-    const auto row = parser.parse(text.data(), text.size());
+    auto row = parse(text);
     const Index step = step_of(row, place);
     require_order(previous, step, place);
     previous = step;
-    f(step, dom::object(row), place);
+    f(step, row, place);
   });
 }
 
@@ -132,9 +130,11 @@ void append(MetricsTable& table, Index step, const Metrics& metrics) {
 
 MetricsTable read_metrics(const std::filesystem::path& path) {
   MetricsTable table;
-  for_each_line(path, [&](Index step, const dom::object& row, const auto& place) {
+  dom::parser parser;
+  const auto parse = [&](std::string_view line) { return parser.parse(line.data(), line.size()); };
+  for_each_line(path, parse, [&](Index step, const auto& row, const auto& place) {
     table.step.push_back(static_cast<double>(step));
-    for (const auto& [name, value] : row) {
+    for (const auto& [name, value] : dom::object(row)) {
       if (name == "step") continue;
       std::optional<MetricValue> found = to_value(value);
       if (!found)
@@ -155,8 +155,15 @@ MetricsTable read_metrics(const std::filesystem::path& path) {
 std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& path,
                                                   std::string_view metric) {
   std::vector<std::pair<Index, double>> found;
-  for_each_line(path, [&](Index step, const dom::object& row, const auto&) {
-    dom::element value;
+  simdjson::ondemand::parser parser;  // reads a line only as far as it is asked to
+  std::string padded;
+  const auto parse = [&](std::string_view line) {
+    padded.reserve(line.size() + simdjson::SIMDJSON_PADDING);
+    padded = line;
+    return parser.iterate(padded);
+  };
+  for_each_line(path, parse, [&](Index step, auto& row, const auto&) {
+    simdjson::ondemand::value value;
     if (row[metric].get(value) != simdjson::SUCCESS) return;
     if (const std::optional<double> number = to_number(value)) found.emplace_back(step, *number);
   });

@@ -203,9 +203,16 @@ TEST(ReadMetric, equals_a_column_of_the_table_and_checks_every_line) {
   MetricsWriter writer(dir / "m");
   for (const Index step : {10, 20, 30}) writer.write(step, {{"a", 1.0}, {"b", 0.5 * step}});
   writer.write(40, {{"a", 2.0}});
+  writer.write(50, {{"a", std::vector<double>{1, 2}}, {"b", kInfinity}});
+  writer.write(60, {{"b", kNaN}});
   put(dir / "m", contents(dir / "m") + "{\"st");
-  const auto found = read_metric(dir / "m", "b");
-  EXPECT_EQ(found, (std::vector<std::pair<Index, double>>{{10, 5}, {20, 10}, {30, 15}}));
+  auto found = read_metric(dir / "m", "b");
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.back().first, 60);
+  EXPECT_TRUE(std::isnan(found.back().second));
+  found.pop_back();
+  EXPECT_EQ(found,
+            (std::vector<std::pair<Index, double>>{{10, 5}, {20, 10}, {30, 15}, {50, kInfinity}}));
   put(dir / "m", "x\n" + contents(dir / "m"));
   EXPECT_THROW(read_metric(dir / "m", "b"), DataError);
 }

@@ -266,9 +266,20 @@ TEST(SizeTrend, gives_a_seed_that_is_alone_in_its_sizes_their_variance) {
   std::vector<SizeGaps> sizes = sizes_of({kApart[0], kApart[1]}, false);
   sizes[1].seeds[0] = sizes[0].seeds[0];  // one seed at both sizes, four and six at one
   const PairedDifference mean = size_trend(sizes, Trend::mean);
-  EXPECT_GT(mean.error, 0.0015);
-  EXPECT_LT(mean.error, 0.0035);
-  EXPECT_TRUE(mean.degrees > 2 && mean.degrees < 11) << mean.degrees;
+  ErrorPart alone{0, 4};
+  std::vector<ErrorPart> parts;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::vector<double>& gaps = sizes[i].gaps;
+    const auto n = static_cast<double>(gaps.size());
+    alone.variance += mean_error(gaps).variance / n / 4;
+    const ErrorPart others = mean_error(std::span(gaps).subspan(1));
+    const double share = (n - 1) / n / 2;
+    parts.push_back({share * share * others.variance, others.degrees});
+  }
+  parts.push_back(alone);
+  const ErrorPart expected = sum_of_errors(parts);
+  EXPECT_NEAR(mean.error, std::sqrt(expected.variance), 1e-15);
+  EXPECT_NEAR(mean.degrees, expected.degrees, 1e-9);
 }
 
 TEST(SizeTrend, weights_add_up_to_the_estimate) {

@@ -53,6 +53,8 @@ TEST(SpikeRules, that_could_never_detect_a_spike_are_rejected) {
                   "deviations from the mean of 50; lower log.spike_threshold below 7 or raise "
                   "log.spike_window"));
   EXPECT_NO_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::llmc, 51, 7)));
+  EXPECT_THAT(unsupported_reason(make_spike_rule(SpikeDefinition::olmo2, 10)),
+              HasSubstr("need 50 values before the first verdict, but the window holds 10"));
   EXPECT_THROW(SpikeDetector(make_spike_rule(SpikeDefinition::olmo_core, 10)), ConfigError)
       << "20 come first";
 }

@@ -1,6 +1,7 @@
 #include "train/study/compare/claims/claims_file.h"
 
 #include "tests/support/test.h"
+#include "tests/train/study/compare/claims/two_arms.h"
 
 namespace difftape::study {
 namespace {
@@ -215,6 +216,18 @@ TEST(ClaimsFile, of_every_shipped_study_is_valid) {
     ++read;
   }
   EXPECT_GE(read, 2);
+}
+
+TEST(ClaimsFile, says_which_seeds_a_claim_counts) {
+  const auto claim = [](const std::string& more) {
+    return claims("    metric: val_loss\n" + more).claims.front();
+  };
+  EXPECT_TRUE(claim("").counts(7));
+  EXPECT_TRUE(claim("    seeds: [1, 7]\n").counts(7));
+  EXPECT_FALSE(claim("    seeds: [1, 2]\n").counts(7));
+  const Claim sizes = claim("    mean_over: parameters\n    seeds: {32: [1], 64: [7]}\n");
+  EXPECT_TRUE(sizes.counts(7));
+  EXPECT_FALSE(sizes.counts(2));
 }
 
 }  // namespace

@@ -52,6 +52,46 @@ TEST(MeasureDifferences, need_two_that_differ) {
             "speed: both differences of every seed are equal");
 }
 
+TEST(MeasureDifferences, of_roots_are_no_roots) {
+  const std::map<std::string, double> spikes = {{"a", 4}, {"b", 9}, {"c", 16}, {"d", 25}};
+  auto runs = four_arms();
+  for (RunRecord& run : runs) {
+    const auto at = &quantity("loss_spikes") - quantities().data();
+    run.numbers[static_cast<std::size_t>(at)] = spikes.at(run.arm);
+  }
+  const Measured found = measured(
+      claims("    metric: loss_spikes\n    compared_with: {arm: c, reference: d}\n"), runs);
+  EXPECT_EQ(found.arm_mean, 2 - 3);
+  EXPECT_EQ(found.reference_mean, 4 - 5);
+  EXPECT_EQ(measured(claims("    metric: loss_spikes\n"), runs).arm_mean, 4);
+}
+
+TEST(MeasureDifferences, need_one_that_did_not_diverge_and_claims_before_both) {
+  const ClaimsFile file =
+      claims("    metric: final_loss\n    compared_with: {arm: c, reference: d}\n");
+  const auto with = [&](const char* arms, run::RunState state, const std::string& stated) {
+    auto runs = records({});
+    for (const char* arm : {"a", "b", "c", "d"}) {
+      const bool other = std::string_view(arms).find(*arm) != std::string_view::npos;
+      for (const int seed : {1, 2, 3}) {
+        runs.push_back(record({.arm = arm,
+                               .seed = seed,
+                               .loss = 2 + 0.1 * seed * (*arm - 'a'),
+                               .state = other ? state : run::RunState::finished,
+                               .config = {{"run.claims", other ? stated : file.digest}}}));
+      }
+    }
+    return measured(file, runs);
+  };
+  using enum run::RunState;
+  for (const char* arms : {"ab", "cd"}) {
+    EXPECT_THAT(with(arms, diverged, file.digest).failed_control, HasSubstr("diverged"));
+    EXPECT_FALSE(with(arms, finished, "another").stated_before);
+  }
+  EXPECT_EQ(with("ac", diverged, file.digest).failed_control, "");
+  EXPECT_TRUE(with("", finished, "").stated_before);
+}
+
 TEST(MeasureDifferences, count_the_seeds_of_both) {
   const std::string lines = "    metric: val_loss\n    compared_with: {arm: c, reference: d}\n";
   const ClaimsFile file = claims(lines);

@@ -74,6 +74,19 @@ TEST(Measure, gives_a_reason_if_a_run_has_no_value_and_drops_no_run) {
   const Measured capped = measured(claims("    metric: final_loss\n"), runs);
   EXPECT_EQ(capped.reason, "");
   EXPECT_EQ(capped.seeds.size(), 3u);
+  EXPECT_THAT(measured(claims("    metric: grad_norm_median\n"), runs).reason,
+              HasSubstr("a with seed 2 at lr 0.01 diverged at step 12"))
+      << "its median gradient norm ends at the divergence";
+}
+
+TEST(Measure, of_runs_that_all_diverged_has_no_contrast) {
+  const auto diverged = two_arms([](Result& result) { result.state = run::RunState::diverged; });
+  EXPECT_EQ(measured(claims("    metric: final_loss\n"), diverged).failed_control,
+            "all runs of a and b diverged");
+  const auto of_a = two_arms([](Result& result) {
+    if (result.arm == "a") result.state = run::RunState::diverged;
+  });
+  EXPECT_EQ(measured(claims("    metric: final_loss\n"), of_a).failed_control, "");
 }
 
 TEST(Measure, explains_missing_runs) {
@@ -85,6 +98,8 @@ TEST(Measure, explains_missing_runs) {
             "no arm is named b; did you mean 'a'?; the arms are a, other");
   EXPECT_EQ(why("    metric: sink_rate\n", two_arms()), "no run of a logged attn/sink_rate");
   EXPECT_EQ(why(loss + "    where: {optim.lr: 0.5}\n", two_arms()), "no run matches 'where'");
+  EXPECT_EQ(why(loss + "    where: {optim.lr: 0.01, train.steps: 5}\n", two_arms()),
+            "no run matches 'where'");
   EXPECT_EQ(why(loss, records({{.arm = "a", .lr = 1e-3}, {.arm = "b", .lr = 1e-2}})),
             "a and b have no common learning rate (0.001 and 0.01)");
   EXPECT_EQ(why(loss, records({{.arm = "a", .seed = 1}, {.arm = "b", .seed = 2}})),
@@ -107,6 +122,11 @@ TEST(Measure, rejects_arms_whose_runs_differ_in_more_than_the_seed) {
   EXPECT_THAT(measured(claims(loss), clipped).reason,
               HasSubstr("runs of a differ in optim.max_grad_norm: "));
   EXPECT_EQ(measured(claims(loss + "    where: {optim.max_grad_norm: 1}\n"), clipped).reason, "");
+  auto runs = two_arms();
+  for (RunRecord& run : runs) run.env["data"]["xxh3_128"] = "one";
+  EXPECT_EQ(measured(claims(loss), runs).reason, "");
+  runs[1].env["data"]["xxh3_128"] = "another";
+  EXPECT_THAT(measured(claims(loss), runs).reason, HasSubstr("runs of a differ in their data: "));
 }
 
 TEST(Measure, compares_an_arm_with_a_number) {
@@ -160,6 +180,11 @@ TEST(Measure, checks_the_controls) {
   EXPECT_EQ(failed("from: 2, to: 3"), "");
   EXPECT_EQ(failed("from: 3"), "validation loss: b has 2.26 on average; need 3 or more");
   EXPECT_EQ(failed("to: 2"), "validation loss: b has 2.26 on average; need 2 or less");
+  const std::string of_seeds = "    metric: val_loss\n    seeds: [2, 3]\n    controls: ";
+  EXPECT_EQ(measured(claims(of_seeds + "[{arm: b, metric: val_loss, from: 2.3}]\n"), two_arms())
+                .failed_control,
+            "")
+      << "without the first seed";
   const auto same = two_arms([](Result& result) { result.loss = 2.3; });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), same).failed_control,
             "validation loss: both runs of every pair have the same value");

@@ -67,6 +67,14 @@ TEST(OwnLearningRates, can_be_multiplied) {
   EXPECT_EQ(four.where, "4 x own lr (a 0.0123, b 0.008)");
 }
 
+TEST(OwnLearningRates, exclude_runs_at_rates_nearby) {
+  auto runs = ladder_and_own();
+  for (const double own : {0.0123, 0.008})
+    runs.push_back(sized_record({.arm = own > 0.01 ? "a" : "b", .seed = 6, .lr = 1.004 * own}));
+  EXPECT_EQ(measured(claims_with_rates(kFinalLoss + "    lr: own\n"), runs).seeds,
+            (Seeds{3, 4, 5}));
+}
+
 TEST(OwnLearningRates, and_their_multiples_give_a_penalty) {
   const Measured found = measured(
       claims_with_rates("    metric: lr_penalty\n    lr: [own, 4 x own]\n"), ladder_and_own());

@@ -102,6 +102,19 @@ TEST(ClaimsOverSizes, explain_missing_runs) {
   EXPECT_EQ(why(alike), "all sizes have 5 parameters");
 }
 
+TEST(ClaimsOverSizes, are_preregistered_if_every_size_is) {
+  const ClaimsFile file = claims(kMean);
+  const auto without = [&](Index size) {
+    auto runs = at_sizes({{32, 3}, {64, 3}});
+    for (RunRecord& run : runs)
+      run.config.run.claims = run.config.model.d_model == size ? "another" : file.digest;
+    return measured(file, runs).stated_before;
+  };
+  EXPECT_TRUE(without(0));
+  EXPECT_FALSE(without(32));
+  EXPECT_FALSE(without(64));
+}
+
 TEST(ClaimsOverSizes, without_a_spread_are_not_testable) {
   std::vector<RunRecord> runs;
   for (const Index size : {32, 64}) {
@@ -112,6 +125,11 @@ TEST(ClaimsOverSizes, without_a_spread_are_not_testable) {
   }
   EXPECT_EQ(measured(claims(kMean), runs).failed_control,
             "all differences at each size are equal, so the spread is unknown");
+  auto of_one = at_sizes({{32, 3}, {64, 3}});
+  for (RunRecord& run : of_one) {
+    if (run.config.model.d_model == 32) run.numbers = of_one.front().numbers;
+  }
+  EXPECT_EQ(measured(claims(kMean), of_one).failed_control, "") << "the other size has a spread";
   for (RunRecord& run : runs) run.numbers = runs.front().numbers;
   EXPECT_EQ(measured(claims(kMean), runs).failed_control,
             "validation loss: both runs of every pair have the same value");

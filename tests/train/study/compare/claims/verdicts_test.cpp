@@ -171,6 +171,8 @@ TEST(Verdicts, are_corrected_by_the_rank_of_the_claim) {
   EXPECT_EQ(results[3].verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(results[4]), "exploratory: supported");
   EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
+  EXPECT_EQ(results[4].alpha, kFalseDiscoveryRate);
+  EXPECT_EQ(results[3].alpha, file.alpha);
 }
 
 TEST(Verdicts, on_secondary_claims_are_no_surer_than_the_ones_before) {
@@ -192,6 +194,9 @@ TEST(Verdicts, on_exploratory_claims_have_a_rate_of_false_discoveries_per_family
   const auto lower = decide(file, {pairs(-0.1), pairs(0)});
   EXPECT_DOUBLE_EQ(lower[0].p_corrected, 2 * lower[0].p);
   EXPECT_DOUBLE_EQ(lower[1].p_other_corrected, 2 * lower[1].p_other);
+  ClaimsFile apart = file;
+  apart.claims[1].family = "another family";
+  EXPECT_DOUBLE_EQ(decide(apart, {pairs(-0.1), pairs(0)})[0].p_corrected, lower[0].p);
   Measured none;
   none.reason = "no run matches 'where'";
   const ClaimResult alone = decide(file, {pairs(-0.0081), none}).front();
@@ -247,6 +252,9 @@ TEST(Power, of_claims_uses_the_level_of_the_first_step_of_the_correction) {
   EXPECT_EQ(rows[0][7], fmt::format("{:.2f}", stats::equivalence_power(0.01, error, 7, 0.025)));
   EXPECT_EQ(rows[1][3], "x1.14");
   EXPECT_EQ(rows[1][5], "-") << "it expects no difference";
+  EXPECT_EQ(rows[1][7],
+            fmt::format("{:.2f}", stats::equivalence_power(
+                                      std::log(1.5), std::log(1.14) / std::sqrt(8.0), 7, 0.025)));
   EXPECT_THAT(rows[2], ElementsAre("unplanned", "secondary", "6", "-", HasSubstr(" SD"),
                                    HasSubstr(" SD"), "-", "-"));
 }

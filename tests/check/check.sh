@@ -14,7 +14,7 @@ list() {
 test | ./dev test | every test of the suite
 newcomer | ./dev newcomer | both commands of the README work in a bare Debian 12
 lint | ./dev lint | format, clang-tidy, one definition per type
-asan | ./dev asan | no address error, undefined behavior or leak in any test
+asan | ./dev asan | no address error, undefined behavior or leak in any test of one process
 tsan | ./dev tsan | no data race in the tests of threads
 valgrind | ./dev valgrind | no memory error in two steps of each attention variant
 torture | ./dev torture | killed runs and failing calls lose no bits; damaged checkpoints are rejected
@@ -45,11 +45,13 @@ extent() {
     mutants) sed -nE 's/^Commit .*: (.*) mutants killed\./\1 mutants/p' "$2" ;;
     valgrind) echo "$(grep -c 'no error$' "$2") variants" ;;
     soak) sed -nE 's/^([0-9]+ steps): .*/\1/p' "$2" ;;
-    scale) sed -nE 's/^([0-9]+ (runs|steps)) .*/\1/p' "$2" | paste -sd, | sed 's/,/, /g' ;;
+    scale) sed -nE 's/^([0-9]+ (runs|steps)) .*/\1/p; s/^([^ ]+( [^ ]+)*)  .* MISSED$/missed: \1/p' "$2" |
+      awk '{printf "%s%s", (NR > 1 ? ", " : ""), $0}' ;;
     cluster) sed -nE 's/^([0-9]+ of 60) have .*/\1 runs/p' "$2" ;;
     lint) echo "$(git ls-files '*.cpp' '*.h' | wc -l) files" ;;
     newcomer) sed -nE 's/^newcomer: (.*): ([0-9.]+ minutes).*/\1 \2/p' "$2" | paste -sd, | sed 's/,/, /g' ;;
-    *) echo ;;
+    package) sed -nE 's/^test_deb: (.*) passed$/\1/p' "$2" ;;
+    docs) echo "$(grep -oE '[^ =]+[.]h\>' "$2" | sort -u | wc -l) headers" ;;
   esac
 }
 

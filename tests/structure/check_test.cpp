@@ -60,6 +60,25 @@ TEST_F(Checks, write_one_row_each_and_run_again_only_after_a_failure_or_a_change
   EXPECT_THAT(table(), testing::ContainsRegex("./dev torture.*passed"));
 }
 
+TEST_F(Checks, say_what_was_checked_and_which_bound_was_missed) {
+  write_dev(R"(
+case $1 in
+  scale)
+    echo '1000 runs of a sweep finished in 230 s'
+    echo 'the line of a run of 68,000 steps          0.31 s   at most    0.3  MISSED'
+    echo 'its report                                 0.91 MB  at most      2  ok'
+    exit 1 ;;
+  package) echo 'test_deb: difftape_0.1.0_amd64.deb passed' ;;
+  docs) echo 'HEADERS=core/a.h core/b.h core/a.h doxygen' ;;
+esac)");
+  commit();
+  error(1, shell("tests/check/check.sh scale package docs"));
+  for (const char* row :
+       {"./dev scale.* [|] 1000 runs, missed: the line of a run of 68,000 steps [|]",
+        "./dev package.* [|] difftape_0.1.0_amd64.deb [|]", "./dev docs.* [|] 2 headers [|]"})
+    EXPECT_THAT(table(), testing::ContainsRegex(row));
+}
+
 TEST_F(Checks, stay_passed_if_only_other_files_change) {
   write_dev(":");
   commit();

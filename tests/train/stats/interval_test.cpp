@@ -266,7 +266,7 @@ TEST(SizeTrend, gives_a_seed_that_is_alone_in_its_sizes_their_variance) {
   std::vector<SizeGaps> sizes = sizes_of({kApart[0], kApart[1]}, false);
   sizes[1].seeds[0] = sizes[0].seeds[0];  // one seed at both sizes, four and six at one
   const PairedDifference mean = size_trend(sizes, Trend::mean);
-  ErrorPart alone{0, 4};
+  ErrorPart alone{0, static_cast<double>(kApart[0].size() - 1)};  // of the smaller sample
   std::vector<ErrorPart> parts;
   for (std::size_t i = 0; i < 2; ++i) {
     const std::vector<double>& gaps = sizes[i].gaps;

@@ -52,7 +52,7 @@ TEST(MeasureDifferences, need_two_that_differ) {
             "speed: both differences of every seed are equal");
 }
 
-TEST(MeasureDifferences, of_roots_are_no_roots) {
+TEST(MeasureDifferences, of_roots_are_not_squared) {
   const std::map<std::string, double> spikes = {{"a", 4}, {"b", 9}, {"c", 16}, {"d", 25}};
   auto runs = four_arms();
   for (RunRecord& run : runs) {
@@ -69,16 +69,16 @@ TEST(MeasureDifferences, of_roots_are_no_roots) {
 TEST(MeasureDifferences, need_one_that_did_not_diverge_and_claims_before_both) {
   const ClaimsFile file =
       claims("    metric: final_loss\n    compared_with: {arm: c, reference: d}\n");
-  const auto with = [&](const char* arms, run::RunState state, const std::string& stated) {
+  const auto with = [&](std::string_view arms, run::RunState state, const std::string& stated) {
     auto runs = records({});
     for (const char* arm : {"a", "b", "c", "d"}) {
-      const bool other = std::string_view(arms).find(*arm) != std::string_view::npos;
+      const bool changed = arms.find(*arm) != std::string_view::npos;
       for (const int seed : {1, 2, 3}) {
         runs.push_back(record({.arm = arm,
                                .seed = seed,
                                .loss = 2 + 0.1 * seed * (*arm - 'a'),
-                               .state = other ? state : run::RunState::finished,
-                               .config = {{"run.claims", other ? stated : file.digest}}}));
+                               .state = changed ? state : run::RunState::finished,
+                               .config = {{"run.claims", changed ? stated : file.digest}}}));
       }
     }
     return measured(file, runs);

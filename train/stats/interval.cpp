@@ -219,7 +219,6 @@ PairedDifference size_trend(std::span<const SizeGaps> sizes, Trend trend) {
     fewest = std::min(fewest, std::ssize(gaps));
   }
   PairedDifference unknown{.difference = {estimate, kNaN}, .pairs = pairs};
-  if (fewest < 2) return unknown;
   std::vector<ErrorPart> parts;
   for (const auto& [mask, seeds] : classes_of(sizes, weights)) {
     const auto n = static_cast<double>(seeds.parts.size());

@@ -90,9 +90,6 @@ std::string why_refused(std::span<const double> rates, std::span<const double> m
         lowest == 0 ? "lower end" : "upper end", rates[lowest],
         lowest == 0 ? "downward" : "upward");
   }
-  if (means[lowest - 1] == means[lowest] && means[lowest + 1] == means[lowest])
-    return fmt::format("the mean loss is the same at {:g} and at both of its neighbors",
-                       rates[lowest]);
   return "";
 }
 
@@ -104,12 +101,10 @@ double expanded_tail(std::size_t n) {
   return std::erfc(t * std::sqrt(seeds / (seeds - 1) / 2)) / 2;
 }
 
-/// Returns log(lr) of the vertex, or of the lowest loss if it is at an end or the curve is flat.
+/// Returns log(lr) of the vertex, or of the lowest loss if it is at an end.
 double position(std::span<const double> logs, std::span<const double> means) {
   const std::size_t lowest = lowest_of(means);
-  const bool flat = !is_end(lowest, logs.size()) && means[lowest - 1] == means[lowest] &&
-                    means[lowest + 1] == means[lowest];
-  if (is_end(lowest, logs.size()) || flat) return logs[lowest];
+  if (is_end(lowest, logs.size())) return logs[lowest];
   return vertex(logs.subspan(lowest - 1, 3), means.subspan(lowest - 1, 3)).x;
 }
 

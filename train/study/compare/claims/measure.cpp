@@ -56,10 +56,7 @@ void add_text_error(const std::vector<double>& weights, Measured& measured) {
 }
 
 std::string no_contrast(const Claim& claim, const Pairs& pairs) {
-  if (pairs.all_diverged) {
-    return fmt::format("all runs of {}{} diverged", pairs.arm,
-                       claim.has_value() ? "" : " and " + pairs.reference);
-  }
+  if (!pairs.diverged.empty()) return fmt::format("all runs of {} diverged", pairs.diverged);
   if (pairs.a != pairs.b) return "";
   return fmt::format("{}: {}", claim.metric->label,
                      claim.compared_with ? "both differences of every seed are equal"

@@ -78,7 +78,7 @@ struct Pairs {
   std::string where;           ///< "lr 0.001, 0.01", "own lr (v2 0.0123, softmax 0.008)"
   double parameters = kNone;   ///< of the reference, or of the arm if the reference is a number
   bool stated_before = false;  ///< every run of the pairs recorded this claims file
-  bool all_diverged = false;   ///< every run of both arms diverged
+  std::string diverged{};      ///< two arms of which no run finished; or ""
 
   Index count() const { return std::ssize(seeds); }
   std::vector<double> gaps() const;  ///< a - b

@@ -187,8 +187,10 @@ void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seed
   const ArmRuns& sized = claim.has_value() ? arm.arm : reference.arm;
   pairs.parameters = static_cast<double>(sized.runs.front()->status.parameters);
   compare(arm, reference, claim, file, seeds, pairs);
-  pairs.all_diverged = std::ranges::none_of(arm.arm.runs, &RunRecord::finished) &&
-                       std::ranges::none_of(reference.arm.runs, &RunRecord::finished);
+  if (std::ranges::none_of(arm.arm.runs, &RunRecord::finished) &&
+      std::ranges::none_of(reference.arm.runs, &RunRecord::finished)) {
+    pairs.diverged = claim.has_value() ? first.name : first.name + " and " + second.name;
+  }
 }
 
 std::string name_of_difference(const Pairs& pairs, Scale scale) {
@@ -210,7 +212,7 @@ void set_beside(Pairs& both, const Pairs& second, const Claim& claim) {
   }
   if (both.where != second.where) both.where += fmt::format(" and {}", second.where);
   both.stated_before = both.stated_before && second.stated_before;
-  both.all_diverged = both.all_diverged || second.all_diverged;
+  if (both.diverged.empty()) both.diverged = second.diverged;
   both.a = both.gaps();
   both.b = second.gaps();
   for (std::size_t i = 0; i < both.groups.size(); ++i)

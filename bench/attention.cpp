@@ -48,8 +48,8 @@ struct TwoCalls {
         dlambda.data()[i] = -(row(first.dout) * row(b.out)).sum();
       }
     });
-    attention_backward(first.in, a.softmax_stats, first.dout, first.to);
-    attention_backward(second.in, b.softmax_stats, dout2, second.to);
+    attention_backward(first.in, a, first.dout, first.to);
+    attention_backward(second.in, b, dout2, second.to);
   }
 };
 

@@ -30,7 +30,7 @@ AttentionCall::AttentionCall(const HeadMapping& mapping, Index batch, Index seq,
 
 void AttentionCall::run() {
   const AttentionOutputs result = attention_forward(in);
-  attention_backward(in, result.softmax_stats, dout, to);
+  attention_backward(in, result, dout, to);
   out = result.out;
 }
 

@@ -247,10 +247,12 @@ Entries attention_entries(const AttentionSize& size, const Selection& selection)
   const double flops =
       6.0 * static_cast<double>(size.heads * size.head_dim * size.seq * size.tokens);
   Entries entries;
+  const Command ours = Command{selection.programs / "bench_serve", "attention"} + sizes;
   if (runs(selection, "ours"))
-    entries.candidates.push_back({"difftape f32", "difftape f32",
-                                  Command{selection.programs / "bench_serve", "attention"} + sizes,
-                                  flops});
+    entries.candidates.push_back({"difftape f32", "difftape f32", ours, flops});
+  if (runs(selection, "ours-bf16") && unsupported_reason(Precision::bf16).empty())
+    entries.candidates.push_back(
+        {"difftape bf16", "difftape bf16", ours + Command{"--bf16"}, flops});
   const Command torch{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
                       "--threads", std::to_string(num_threads())};
   add_torch(entries, selection, torch + sizes, flops, "");

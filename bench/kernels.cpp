@@ -9,6 +9,7 @@
 #include "bench/attention_call.h"
 #include "bench/measure.h"
 #include "core/gemm.h"
+#include "core/gemm_backend.h"
 #include "core/platform.h"
 #include "core/random.h"
 #include "layers/moe.h"
@@ -138,10 +139,13 @@ BENCHMARK_CAPTURE(linear_product, dw, Product::dw)->Apply(linear_sizes);
 /// Forward and backward of one attention call over 4096 tokens: 6 baseline heads of 64 at several
 /// lengths, and 4 smaller heads at T 256. FLOPs do not include recomputation (backward is twice
 /// forward).
-void attention_both(benchmark::State& state, const char* kind) {
+void attention_both(benchmark::State& state, const char* kind, Precision precision) {
   constexpr Index kTokens = 4096;
   const Index heads = state.range(0), head_dim = state.range(1), seq = state.range(2);
   bench::AttentionCall call = bench::attention_call(kind, heads, head_dim, kTokens / seq, seq);
+  call.in.precision = precision;
+  if (const std::string why = unsupported_reason(precision); !why.empty())
+    return state.SkipWithError(why.c_str());
   for (auto _ : state) call.run();
   count_flops(state, call.flops());
 }
@@ -151,9 +155,11 @@ void attention_sizes(benchmark::internal::Benchmark* b) {
   for (const Index seq : {256, 512, 1024, 2048, 4096}) b->Args({6, 64, seq});
   b->ArgNames({"H", "D", "T"})->UseRealTime();
 }
-BENCHMARK_CAPTURE(attention_both, softmax, "softmax")->Apply(attention_sizes);
-BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1")->Apply(attention_sizes);
-BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2")->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, softmax, "softmax", Precision::full)->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, diff_v1, "diff_v1", Precision::full)->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, diff_v2, "diff_v2", Precision::full)->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, softmax_bf16, "softmax", Precision::bf16)->Apply(attention_sizes);
+BENCHMARK_CAPTURE(attention_both, diff_v2_bf16, "diff_v2", Precision::bf16)->Apply(attention_sizes);
 
 /// Forward and backward of the feed-forward layer over 2048 tokens: a dense MLP, or 8 experts of
 /// which a token has 2, with equal active FLOPs. FLOPs of the router are not counted.

@@ -113,9 +113,13 @@ void serve_texts(const run::Config& config, Index count) {
         [&] { return seconds_of([&] { generate(model, request); }); });
 }
 
-void serve_attention(const std::string& kind, Index heads, Index head_dim, Index batch, Index seq) {
+struct AttentionSizes {
+  Index heads = 6, head_dim = 64, batch = 1, seq = 256;
+};
+void serve_attention(const std::string& kind, const AttentionSizes& sizes, bool bf16) {
   const double idle = process_memory().now;
-  AttentionCall call = attention_call(kind, heads, head_dim, batch, seq);
+  AttentionCall call = attention_call(kind, sizes.heads, sizes.head_dim, sizes.batch, sizes.seq);
+  if (bf16) call.in.precision = Precision::bf16;
   serve(json::object(), idle, [&] { return seconds_of([&] { call.run(); }); });
 }
 
@@ -142,17 +146,19 @@ int main(int argc, char** argv) {
   generate->add_option("--tokens", tokens, "of a text, after the prompt")
       ->check(CLI::PositiveNumber);
 
-  Index heads = 6, head_dim = 64, batch = 1, seq = 256;
+  bench::AttentionSizes sizes;
+  bool bf16 = false;
   std::string kernel = "softmax";
   CLI::App* attention = app.add_subcommand("attention", "the attention kernel, both directions");
   attention->add_option("--kind", kernel)->check(CLI::IsMember(attention_kinds()));
-  attention->add_option("--heads", heads)->check(CLI::PositiveNumber);
-  attention->add_option("--head-dim", head_dim)->check(CLI::PositiveNumber);
-  attention->add_option("--batch", batch)->check(CLI::PositiveNumber);
-  attention->add_option("--seq", seq)->check(CLI::PositiveNumber);
+  attention->add_option("--heads", sizes.heads)->check(CLI::PositiveNumber);
+  attention->add_option("--head-dim", sizes.head_dim)->check(CLI::PositiveNumber);
+  attention->add_option("--batch", sizes.batch)->check(CLI::PositiveNumber);
+  attention->add_option("--seq", sizes.seq)->check(CLI::PositiveNumber);
+  attention->add_flag("--bf16", bf16, "operands in bfloat16");
   return bench::run_program(app, argc, argv, [&] {
     if (step->parsed()) bench::serve_training(bench::config_of(config, overrides, kind));
     if (generate->parsed()) bench::serve_texts(bench::config_of(config, overrides, kind), tokens);
-    if (attention->parsed()) bench::serve_attention(kernel, heads, head_dim, batch, seq);
+    if (attention->parsed()) bench::serve_attention(kernel, sizes, bf16);
   });
 }

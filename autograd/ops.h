@@ -65,11 +65,10 @@ AttentionInputs values_of(const BasicAttentionInputs<V>& in) {
           .visible = in.visible,
           .blocks = in.blocks,
           .logit_softcap = in.logit_softcap,
-          .round_maps = in.round_maps};
+          .precision = in.precision};
 }
 /// Causal attention with one map or the difference of two: (B, T, output heads, E). Stores the row
-/// statistics of the kernel in `softmax_stats` if given. Rounds maps if the tape's precision is not
-/// full.
+/// statistics of the kernel in `softmax_stats` if given. Multiplies in the precision of the tape.
 Var attention(const AttentionOperands& in, Tensor* softmax_stats = nullptr);
 /// A target that is not scored, as in PyTorch.
 constexpr std::int32_t kIgnoreIndex = -100;

@@ -123,6 +123,11 @@ add_custom_target(difftape_commit
   BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/commit.h)
 set_source_files_properties(core/platform.cpp PROPERTIES COMPILE_DEFINITIONS
   "DIFFTAPE_VERSION=\"${PROJECT_VERSION}\";DIFFTAPE_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\";DIFFTAPE_LEVEL=\"${DIFFTAPE_LEVEL}\"")
+# A program for AVX-512 has code for units of bfloat16 in one file, and runs it where they exist.
+if(DIFFTAPE_LEVEL STREQUAL "x86-64-v4")
+  set_source_files_properties(core/tile_avx512_bf16.cpp PROPERTIES
+    COMPILE_OPTIONS -mavx512bf16 SKIP_PRECOMPILE_HEADERS ON)
+endif()
 difftape_sources(kernel_sources core autograd layers optim)
 set(gradcheck_sources ${kernel_sources})
 list(FILTER kernel_sources EXCLUDE REGEX "/gradcheck")
@@ -148,8 +153,8 @@ endforeach()
 file(GLOB_RECURSE public CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.h
   ${PROJECT_SOURCE_DIR}/autograd/*.h ${PROJECT_SOURCE_DIR}/layers/*.h ${PROJECT_SOURCE_DIR}/optim/*.h)
 set(insides core/bf16 core/digest core/few_rows core/pack core/simd core/simd_functions core/softcap
-  core/tile core/attention/blocks core/attention/lanes autograd/gradcheck/op_cases
-  autograd/gradcheck/compositions autograd/gradcheck/rounding)
+  core/tile core/tile_registers core/attention/blocks core/attention/lanes core/attention/products
+  autograd/gradcheck/op_cases autograd/gradcheck/compositions autograd/gradcheck/rounding)
 list(TRANSFORM insides REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1.h")
 list(REMOVE_ITEM public ${insides})
 list(APPEND public ${PROJECT_SOURCE_DIR}/train/app/program.h)

@@ -10,8 +10,8 @@ namespace difftape::tile {
 /// C (m x n) = or += A (m x k) B (k x n). B and C are row-major; A is row-major or, if
 /// `a_transposed`, stored k x m. n is at most kPanel; strides are in elements.
 ///
-/// For bfloat16, A is row-major and dense, a_stride = k, a multiple of kBf16Inner; B is a panel in
-/// pairs, element (i, j) at (i / 2 * b_stride + j) * 2 + i % 2.
+/// For bfloat16, A is row-major with an even stride, and k a multiple of kBf16Inner; B is a panel
+/// in pairs, element (i, j) at (i / 2 * b_stride + j) * 2 + i % 2.
 struct Product {
   Index m, n, k;
   Index a_stride, b_stride, c_stride;
@@ -42,6 +42,7 @@ struct Kernel {
 struct Backend {
   const char* name;
   Kernel (*kernel)(const Product& shape);
+  bool dense_left = false;  ///< bfloat16: a_stride must be k
 };
 
 /// Returns libxsmm, or nullptr if it is not compiled in or cannot generate code for this processor.
@@ -57,6 +58,34 @@ const Backend* libxsmm_bf16_backend();
 
 /// Plain loops for shapes without a bfloat16 kernel.
 Kernel bf16_loop(const Product& shape);
+
+/// C (m x n) = or += factor A (m x k) B (k x n), for operands that are read with any strides.
+/// Element (i, j) of A is a[i * a_row + j * a_inner]; rows of B and C are b_stride and c_stride
+/// apart. With `add`, the factor must be 1.
+template <class Element>
+struct StridedProduct {
+  const Element *a, *b;
+  real* c;
+  Index m, n, k;
+  Index a_row, a_inner, b_stride, c_stride;
+  bool add;
+  real factor = 1;
+};
+/// Elements are words of two bfloat16s, neighbors along k: the first in the lower half. Each
+/// element of C is one chain of sums.
+using PairProduct = StridedProduct<std::uint32_t>;
+/// How pairs are made and multiplied.
+struct PairBackend {
+  void (*multiply)(const PairProduct& p);
+  /// Rounds two rows of n elements, a multiple of kSimdWidth. Writes them as pairs (n words) and as
+  /// rows; each may be null.
+  void (*round)(const real* first, const real* second, Index n, std::uint32_t* pairs,
+                std::uint16_t* first_row, std::uint16_t* second_row);
+};
+/// Returns loops that give the same bits on every processor.
+const PairBackend* portable_pairs();
+/// Returns the units of AVX512-BF16, or nullptr if this processor or program has none.
+const PairBackend* avx512_bf16_pairs();
 
 /// Returns the backend "libxsmm" or "portable". Throws UsageError if it is not available.
 const Backend* backend_by_name(std::string_view name);

@@ -15,6 +15,9 @@
 // A soft cap c turns scores s into c tanh(s / c) and multiplies dS_m by 1 - tanh^2(s / c).
 // In bfloat16, q, k, v, dy, W and dS are rounded where they enter a product.
 #include "core/attention/attention.h"
+
+#include <utility>
+
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "core/rows.h"
@@ -23,23 +26,15 @@ namespace difftape {
 
 namespace {
 
-/// Returns inputs with q, k and v as products read them.
-AttentionInputs with_operands(AttentionInputs inputs, const std::array<SavedTensor, 3>& saved) {
-  inputs.q = saved[0].values();
-  inputs.k = saved[1].values();
-  inputs.v = saved[2].values();
-  return inputs;
-}
-
 /// Memory for one of dq, dk and dv: the gradient itself, or a buffer if the gradient is not needed
 /// or two operands share a tensor (x attending to x).
 class Target {
  public:
-  Target(const Gradient& gradient, const Tensor& operand, bool own_memory)
+  Target(const Gradient& gradient, const Shape& shape, bool own_memory)
       : gradient_(gradient),
         own_(own_memory || !gradient.requires_grad()),
-        buffer_(own_ ? Gradient::Buffer{Tensor::like(operand), Accumulate::no}
-                     : gradient.buffer()) {}
+        buffer_(own_ ? Gradient::Buffer{Tensor::empty(shape), Accumulate::no} : gradient.buffer()) {
+  }
   const Gradient::Buffer& buffer() const { return buffer_; }
   /// Adds a buffer to its gradient after the kernel has run.
   void finish() const {
@@ -84,37 +79,35 @@ Var attention(const AttentionOperands& in, Tensor* softmax_stats) {
   AttentionInputs given = values_of(in);
   const std::array<const real*, 3> at{given.q.data(), given.k.data(), given.v.data()};
   const bool aliased = at[0] == at[1] || at[0] == at[2] || at[1] == at[2];
-  const Precision precision = in.q.tape().precision();
-  given.round_maps = precision != Precision::full;
-  const std::array<SavedTensor, 3> saved{
-      {{given.q, precision}, {given.k, precision}, {given.v, precision}}};
-  const AttentionOutputs result = attention_forward(with_operands(given, saved));
-  given.q = given.k = given.v = {};
+  const std::array<Shape, 3> shapes{given.q.shape(), given.k.shape(), given.v.shape()};
+  given.precision = in.q.tape().precision();
+  AttentionOutputs result = attention_forward(given);
+  const Tensor out = std::exchange(result.out, {});
+  if (given.precision != Precision::full) given.q = given.k = given.v = {};
   if (softmax_stats) *softmax_stats = result.softmax_stats;
-  return record(
-      "attention", result.out, {in.q, in.k, in.v, in.lambda, in.sinks},
-      [given, saved, precision, aliased, stats = result.softmax_stats, to_q = in.q.gradient(),
-       to_k = in.k.gradient(), to_v = in.v.gradient(), to_lambda = in.lambda.gradient(),
-       to_sinks = in.sinks.gradient()](const Tensor& dy) {
-        const AttentionInputs inputs = with_operands(given, saved);
-        const Target q(to_q, inputs.q, aliased), k(to_k, inputs.k, aliased),
-            v(to_v, inputs.v, aliased);
-        AttentionGradients gradients{.dq = q.buffer().grad,
-                                     .dk = k.buffer().grad,
-                                     .dv = v.buffer().grad,
-                                     .accumulate_q = q.buffer().accumulate,
-                                     .accumulate_k = k.buffer().accumulate,
-                                     .accumulate_v = v.buffer().accumulate};
-        const Index batch = dy.shape()[0], seq = dy.shape()[1];
-        if (to_lambda.requires_grad())
-          gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
-        if (to_sinks.requires_grad())
-          gradients.dsinks = Tensor::empty({batch, seq, inputs.mapping.query_heads});
-        attention_backward(inputs, stats, SavedTensor(dy, precision).values(), gradients);
-        for (const Target* target : {&q, &k, &v}) target->finish();
-        if (to_lambda.requires_grad()) add_sums(to_lambda, gradients.dlambda, inputs.lambda);
-        if (to_sinks.requires_grad()) add_sums(to_sinks, gradients.dsinks, inputs.sinks);
-      });
+  return record("attention", out, {in.q, in.k, in.v, in.lambda, in.sinks},
+                [given, result, shapes, aliased, to_q = in.q.gradient(), to_k = in.k.gradient(),
+                 to_v = in.v.gradient(), to_lambda = in.lambda.gradient(),
+                 to_sinks = in.sinks.gradient()](const Tensor& dy) {
+                  const Target q(to_q, shapes[0], aliased), k(to_k, shapes[1], aliased),
+                      v(to_v, shapes[2], aliased);
+                  AttentionGradients gradients{.dq = q.buffer().grad,
+                                               .dk = k.buffer().grad,
+                                               .dv = v.buffer().grad,
+                                               .accumulate_q = q.buffer().accumulate,
+                                               .accumulate_k = k.buffer().accumulate,
+                                               .accumulate_v = v.buffer().accumulate};
+                  const Index batch = dy.shape()[0], seq = dy.shape()[1];
+                  if (to_lambda.requires_grad())
+                    gradients.dlambda = Tensor::empty({batch, seq, dy.shape()[2]});
+                  if (to_sinks.requires_grad())
+                    gradients.dsinks = Tensor::empty({batch, seq, given.mapping.query_heads});
+                  attention_backward(given, result, dy, gradients);
+                  for (const Target* target : {&q, &k, &v}) target->finish();
+                  if (to_lambda.requires_grad())
+                    add_sums(to_lambda, gradients.dlambda, given.lambda);
+                  if (to_sinks.requires_grad()) add_sums(to_sinks, gradients.dsinks, given.sinks);
+                });
 }
 
 }  // namespace difftape

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/attention/heads.h"
+#include "core/attention/rounded.h"
 #include "core/attention/visibility.h"
+#include "core/precision.h"
 #include "core/tensor.h"
 
 namespace difftape {
@@ -37,9 +39,9 @@ struct BasicAttentionInputs {
   /// c: scaled scores become c tanh(score / c) before masks and sinks (Gemma Team 2024, "Gemma 2");
   /// 0: no cap.
   double logit_softcap = 0;
-  /// Rounds the maps and their gradients to bfloat16 where they enter a product. The caller rounds
-  /// q, k, v and dout.
-  bool round_maps = false;
+  /// Unless full, q, k, v, dout, the maps and their gradients are rounded to bfloat16 where they
+  /// enter a product.
+  Precision precision = Precision::full;
 };
 using AttentionInputs = BasicAttentionInputs<Tensor>;
 
@@ -49,6 +51,7 @@ using AttentionInputs = BasicAttentionInputs<Tensor>;
 struct AttentionOutputs {
   Tensor out;
   Tensor softmax_stats;
+  RoundedInputs rounded{};  ///< allocated unless the precision is full
 };
 /// Throws ShapeError if the operands do not fit the mapping or each other.
 AttentionOutputs attention_forward(const AttentionInputs& in);
@@ -74,8 +77,9 @@ Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index se
 /// Computes for each head: dA = dO V^T, r_m = rowsum(A_m o dA), dV = W^T dO, dS1 = A1 o (dA - r1),
 /// dS2 = -lambda A2 o (dA - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
 /// (Differential Transformer, Appendix G, equation 7). With p the probability of a sink, dsink1 =
-/// -p1 r1 and dsink2 = lambda p2 r2. A soft cap multiplies dS_m by its slope.
-void attention_backward(const AttentionInputs& in, const Tensor& softmax_stats, const Tensor& dout,
-                        AttentionGradients& gradients);
+/// -p1 r1 and dsink2 = lambda p2 r2. A soft cap multiplies dS_m by its slope. Reads the statistics
+/// and rounded operands of forward, but not its output; with rounded operands not in.q, in.k, in.v.
+void attention_backward(const AttentionInputs& in, const AttentionOutputs& forward,
+                        const Tensor& dout, AttentionGradients& gradients);
 
 }  // namespace difftape

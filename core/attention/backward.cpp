@@ -4,7 +4,7 @@
 // order. Products stop, 32 rows at a time, at the last visible key.
 #include <algorithm>
 
-#include "core/attention/blocks.h"
+#include "core/attention/products.h"
 #include "core/rows.h"
 
 namespace difftape {
@@ -72,8 +72,9 @@ void add_parts(const std::vector<KeyGradients>& parts, AttentionGradients& gradi
 struct BackwardCall {
   const AttentionInputs& in;
   const Tensor& softmax_stats;
-  const Tensor& dout;
   Dims dims;
+  Pairs pairs;
+  HeadOperand q, k, v, dout;
   AttentionGradients& to;
 };
 
@@ -111,36 +112,23 @@ struct Work {
   const OutputHead& output;
   bool shared_value;  ///< both maps use one dA and one product with V
   Buffers buffers;
-  std::array<real*, 2> queries;  ///< panels of each map: Q, then dQ
-  /// Rows of Q of each map and of dO, without gaps. In the tensors they are far apart, and would
-  /// compete for the same sets of the L1 cache.
-  std::array<real*, 2> query_rows;
-  real* dout;  ///< panel
-  real* dout_rows;
+  /// Q of each map, whose panels become those of dQ, and dO. In the tensors their rows are far
+  /// apart, and would compete for the same sets of the L1 cache.
+  std::array<QueryRows, 2> queries;
+  QueryRows dout;
+  RoundedTile& rounded;  ///< weights of one product after the other
   PerQuery lambda;
   std::array<StatsPerQuery, 2> stats{};  ///< of each map
   std::array<PerQuery, 2> r{};           ///< sums of A_m o dA
 };
 
-/// Copies rows without gaps between them.
-void copy_rows(const Operand& rows, real* to) {
-  for (Index i = 0; i < rows.rows; ++i)
-    std::copy_n(rows.data + i * rows.stride, rows.cols, to + i * rows.cols);
-}
-
-/// Packs the queries of each map and dO as right operands of products with keys and values.
-void pack_panels_of(const BackwardCall& call, const Work& work) {
-  const Dims& dims = call.dims;
+/// Packs the queries of each map and dO as right operands.
+void pack_queries_of(const BackwardCall& call, const Work& work) {
   const Block& block = work.block;
-  const Head dout = head_of(call.dout, block.b, block.head);
-  const Operand dout_rows = dout.rows(block.begin, block.rows, dims.value_dim);
-  copy_rows(dout_rows, work.dout_rows);
-  pack_queries(dout_rows, 1, work.dout);
-  for (Index map = 0; map < dims.maps; ++map) {
-    const Head q = head_of(call.in.q, block.b, work.output.query[map]);
-    const Operand rows = q.rows(block.begin, block.rows, dims.head_dim);
-    copy_rows(rows, work.query_rows[map]);
-    pack_queries(rows, call.in.scale, work.queries[map]);
+  pack_queries(call.dout.rows_of(block.b, block.head), block, 1, work.dout);
+  for (Index map = 0; map < call.dims.maps; ++map) {
+    pack_queries(call.q.rows_of(block.b, work.output.query[map]), block, call.in.scale,
+                 work.queries[map]);
   }
 }
 
@@ -151,12 +139,12 @@ void tile_forward(const BackwardCall& call, Work& work, const Tile& tile) {
   const Buffers to = work.buffers.at(tile.offset());
   for (Index map = 0; map < dims.maps; ++map) {
     if (map == 0 || !work.shared_value) {
-      multiply_panel(head_of(call.in.v, block.b, work.output.value[map]), dims.value_dim, work.dout,
-                     block, tile, to.dp[map]);
+      multiply_panel(call.pairs, call.v.rows_of(block.b, work.output.value[map]), work.dout.panel,
+                     1, block, tile, to.dp[map]);
     }
     if (tile.maps[map]) {
-      multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), dims.head_dim,
-                     work.queries[map], block, tile, to.p[map]);
+      multiply_panel(call.pairs, call.k.rows_of(block.b, work.output.key[map]),
+                     work.queries[map].panel, call.in.scale, block, tile, to.p[map]);
     }
     for_each_lanes(block, tile, [&](const Lanes& lanes) {
       const Buffers at = to.at(lanes.offset(tile));
@@ -205,8 +193,8 @@ void lanes_backward(const BackwardCall& call, const Work& work, const Tile& tile
   }
   for (Index map = 0; map < call.dims.maps; ++map) {
     if (at.slopes[map]) multiply(at.p[map], at.slopes[map], keys);
-    finish_weights(tile, lanes, call.in.round_maps, at.p[map]);
-    if (map == 0 || !work.shared_value) finish_weights(tile, lanes, call.in.round_maps, at.dp[map]);
+    finish_weights(tile, lanes, at.p[map]);
+    if (map == 0 || !work.shared_value) finish_weights(tile, lanes, at.dp[map]);
   }
 }
 
@@ -217,13 +205,13 @@ struct KeyHead {
   bool first;  ///< use of its keys
 };
 
-/// Adds weights (keys x queries) times rows of the queries to the gradients of the keys of a tile.
-void add_to_keys(const real* weights, const Block& block, const Tile& tile, const real* rows,
-                 const KeyHead& to) {
+/// Adds weights times rows of the queries to the gradients of the keys of a tile.
+void add_to_keys(Pairs pairs, const Weights& weights, const Block& block, const Tile& tile,
+                 const QueryRows& queries, const KeyHead& to) {
   const bool overwrites = to.first && tile.diagonal;  // comes before any other use
-  tile_gemm({weights, tile.keys, block.rows - tile.query, kBlockRows}, rows + tile.query * to.width,
-            to.width, to.width, head_data(to.gradient, block.b, to.head, tile.position),
-            to.gradient.shape()[2] * to.width, overwrites ? Accumulate::no : Accumulate::yes);
+  multiply_rows(pairs, weights, block, tile, queries.rows, to.width,
+                head_data(to.gradient, block.b, to.head, tile.position),
+                to.gradient.shape()[2] * to.width, overwrites ? Accumulate::no : Accumulate::yes);
 }
 
 /// Adds dV, dQ and dK of a tile from its weights of V and the gradients of its scores.
@@ -231,17 +219,21 @@ void tile_backward(BackwardCall& call, const Work& work, const Tile& tile, KeyGr
   const Dims& dims = call.dims;
   const Block& block = work.block;
   const Buffers at = work.buffers.at(tile.offset());
+  const auto weights = [&](const real* values, For use) {
+    return weights_of(call.pairs, block, tile, values, use, work.rounded);
+  };
   for (Index map = 0; map < (work.shared_value ? 1 : 2); ++map) {
-    add_to_keys(at.dp[map], block, tile, work.dout_rows,
+    add_to_keys(call.pairs, weights(at.dp[map], For::rows), block, tile, work.dout,
                 {to.dv, work.output.value[map], dims.value_dim, to.first_value[block.head][map]});
   }
   for (Index map = 0; map < dims.maps; ++map) {
     // The gradients of a map that does not read the tile are 0; a first tile overwrites dQ.
     if (!tile.maps[map] && !tile.first) continue;
     const Index key = work.output.key[map];
-    multiply_weights(head_of(call.in.k, block.b, key), dims.head_dim, at.p[map], block, tile,
-                     work.queries[map], call.to.accumulate_q);
-    add_to_keys(at.p[map], block, tile, work.query_rows[map],
+    const Weights scores = weights(at.p[map], For::both);
+    multiply_weights(call.pairs, call.k.rows_of(block.b, key), scores, block, tile,
+                     work.queries[map].panel, call.to.accumulate_q);
+    add_to_keys(call.pairs, scores, block, tile, work.queries[map],
                 {to.dk, key, dims.head_dim, to.first_key[block.head][map]});
   }
 }
@@ -260,18 +252,18 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
   const Buffers buffers{.p = {map_at(0), map_at(1)},
                         .dp = {map_at(2), map_at(3)},
                         .slopes = {capped ? map_at(4) : nullptr, capped ? map_at(5) : nullptr}};
+  RoundedTile rounded;
   Work work{.block = block,
             .output = output,
             .shared_value = call.in.mapping.shares_value(output),
             .buffers = buffers,
-            .queries = {panels, panels + panel},
-            .query_rows = {panels + 2 * panel, panels + 3 * panel},
-            .dout = panels + 4 * panel,
-            .dout_rows = panels + 4 * panel + panel_size(call.dims.value_dim),
+            .queries = {{{panels, panels + 2 * panel}, {panels + panel, panels + 3 * panel}}},
+            .dout = {panels + 4 * panel, panels + 4 * panel + panel_size(call.dims.value_dim)},
+            .rounded = rounded,
             .lambda = lambda_of(call.in, block)};
   for (Index map = 0; map < call.dims.maps; ++map)
     work.stats[map] = load_stats(call.softmax_stats, block, map);
-  pack_panels_of(call, work);
+  pack_queries_of(call, work);
   for_each_tile(block, [&](const Tile& tile) { tile_forward(call, work, tile); });
   for (Index i = 0; i < block.rows; ++i) store_row_sums(call, work, i);
   const Index width = call.dims.head_dim, dq_stride = call.in.mapping.query_heads * width;
@@ -280,7 +272,7 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
   };
   for (Index map = 0; map < call.dims.maps; ++map) {
     if (call.to.accumulate_q == Accumulate::yes)
-      pack_queries({dq(map), block.rows, width, dq_stride}, 1, work.queries[map]);
+      pack_panel({dq(map), block.rows, width, dq_stride}, 1, work.queries[map].panel);
   }
   for_each_tile(block, [&](const Tile& tile) {
     for_each_lanes(block, tile,
@@ -288,7 +280,7 @@ void backward_block(BackwardCall& call, const Block& block, real* scratch, KeyGr
     tile_backward(call, work, tile, to);
   });
   for (Index map = 0; map < call.dims.maps; ++map)
-    store_panel(work.queries[map], width, block, dq(map), dq_stride);
+    store_panel(work.queries[map].panel, width, block, dq(map), dq_stride);
 }
 
 }  // namespace
@@ -301,13 +293,18 @@ Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index se
   return std::clamp(ceil_div(kEnough, tasks), Index{1}, std::max(Index{1}, pairs));
 }
 
-void attention_backward(const AttentionInputs& in, const Tensor& softmax_stats, const Tensor& dout,
-                        AttentionGradients& gradients) {
-  const Dims dims = dims_of(in);
-  BackwardCall call{in, softmax_stats, dout, dims, gradients};
+void attention_backward(const AttentionInputs& in, const AttentionOutputs& forward,
+                        const Tensor& dout, AttentionGradients& gradients) {
+  const RoundedInputs& rounded = forward.rounded;
+  const Dims dims = dims_of(in, rounded);
+  const HeadOperand q(in.q, rounded.q), k(in.k, rounded.k), v(in.v, rounded.v),
+      cotangent(dout, rounded.q.allocated() ? RoundedHeads(dout) : RoundedHeads());
+  BackwardCall call{in,       forward.softmax_stats, dims, pairs_of(in.precision),
+                    q,        k.transposable(),      v,    cotangent,
+                    gradients};
   const auto groups = in.mapping.groups();
   const Index group_count = std::ssize(groups);
-  const Selections selections(in);  // the choice of forward
+  const Selections selections(in, rounded);  // the choice of forward
   const Index parts = attention_backward_parts(in.mapping, dims.batch, dims.seq);
   // One owner adds to the gradients of the keys of a sequence in order; several parts have their
   // own.

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/bf16.h"
 #include "core/error.h"
 #include "core/pack.h"
 #include "core/softcap.h"
@@ -42,8 +41,8 @@ void require_blocks(const BlockSparsity& blocks, Index maps) {
                 "one map cannot choose blocks separately from another; need two maps");
 }
 
-void require_visibility(const AttentionInputs& in) {
-  const Index batch = in.q.shape()[0], seq = in.q.shape()[1];
+void require_visibility(const AttentionInputs& in, const Shape& q) {
+  const Index batch = q[0], seq = q[1];
   require_shape(in.visible.sliding_window >= 0, "attention",
                 "the window is {}; need 0 (all) or more", in.visible.sliding_window);
   if (!in.visible.document_offsets) return;
@@ -61,9 +60,13 @@ void require_visibility(const AttentionInputs& in) {
 
 }  // namespace
 
-Dims dims_of(const AttentionInputs& in) {
+Dims dims_of(const AttentionInputs& in, const RoundedInputs& rounded) {
   const HeadMapping& mapping = in.mapping;
-  const Shape &q = in.q.shape(), &k = in.k.shape(), &v = in.v.shape();
+  const auto shape_of = [](const Tensor& x, const RoundedHeads& r) -> const Shape& {
+    return r.allocated() ? r.shape() : x.shape();
+  };
+  const Shape &q = shape_of(in.q, rounded.q), &k = shape_of(in.k, rounded.k),
+              &v = shape_of(in.v, rounded.v);
   require_shape(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "attention",
                 "q is {}, k is {}, v is {}; need (B, T, heads, head_dim) each", q.str(), k.str(),
                 v.str());
@@ -87,7 +90,7 @@ Dims dims_of(const AttentionInputs& in) {
                 "sinks are {}; need ({}), one per query head", sinks.str(), mapping.query_heads);
   require_shape(in.scale != 0, "attention",
                 "scale is not set; set it to attention_scale(head_dim)");
-  require_visibility(in);
+  require_visibility(in, q);
   require_blocks(in.blocks, mapping.maps);
   return {q[0],
           q[1],
@@ -135,11 +138,14 @@ SoftmaxStats& softmax_stats_at(Tensor& stats, Index b, Index head, Index map, In
   return const_cast<SoftmaxStats&>(softmax_stats_at(std::as_const(stats), b, head, map, t));
 }
 
-Selections::Selections(const AttentionInputs& in)
-    : group_of_(groups_of_heads(in.mapping)),
-      groups_(std::ssize(in.mapping.groups())),
-      all_(in.q.shape()[0] * groups_) {
+Selections::Selections(AttentionInputs in, const RoundedInputs& rounded)
+    : group_of_(groups_of_heads(in.mapping)), groups_(std::ssize(in.mapping.groups())) {
   if (in.blocks.block_size == 0) return;
+  if (rounded.q.allocated()) {
+    in.q = rounded.q.values();
+    in.k = rounded.k.values();
+  }
+  all_.resize(in.q.shape()[0] * groups_);
   const auto groups = in.mapping.groups();
   parallel_for(std::ssize(all_), [&](Index task) {
     all_[task] = KeySelection(in, task / groups_, groups[task % groups_]);
@@ -151,7 +157,7 @@ Block make_block(const AttentionInputs& in, const Dims& dims, const Selections& 
   // Later queries never see further back than the first one does.
   const Index visible = in.visible.first_visible(begin, b * dims.seq + begin);
   const Index first = visible / kStepRows * kStepRows, size = in.blocks.block_size;
-  Block block{b, head, begin, std::min(rows, dims.seq - begin), {}};
+  Block block{b, head, begin, std::min(rows, dims.seq - begin), dims.seq, {}};
   const auto add = [&](Index from, Index end, const std::array<bool, 2>& maps) {
     from = std::max(from, first);
     append_run(block.runs, {from, std::max<Index>(0, end - from), maps});
@@ -202,7 +208,7 @@ void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& til
   if (in.visible.sliding_window > 0 || in.visible.document_offsets) {
     const auto limit = vector_of<SimdInt>([&](Index i) {
       const Index t = block.begin + lanes.first + std::min(i, lanes.count - 1);
-      const Index first = in.visible.first_visible(t, block.b * in.q.shape()[1] + t);
+      const Index first = in.visible.first_visible(t, block.b * block.seq + t);
       return static_cast<SimdInt>(first - tile.position);
     });
     const Index end = std::min<Index>(lanes.keys, limit[lanes.count - 1]);
@@ -214,31 +220,16 @@ void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& til
   for (Index key = lanes.offset(tile) + 1; key < lanes.keys; ++key) hide(key, at(key) > limit);
 }
 
-void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weights) {
-  for (Index key = 0; round && key < lanes.keys; ++key)
-    round_bf16(weights + key * kBlockRows, kSimdWidth);
+void finish_weights(const Tile& tile, const Lanes& lanes, real* weights) {
   for (Index key = lanes.keys; key < tile.keys; ++key) store(Simd{}, weights + key * kBlockRows);
 }
 
-void pack_queries(const Operand& rows, double scale, real* panel) {
+void pack_panel(const Operand& rows, double scale, real* panel) {
   pack::panel(pack::Format::plain, transpose(rows), 0, panel);
   if (scale == 1) return;
   const auto factor = static_cast<real>(scale);
   for_each_vector(panel_size(rows.cols),
                   [&](Index i, Index) { store(load(panel + i) * factor, panel + i); });
-}
-
-void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
-                    const Tile& tile, real* scores) {
-  tile_gemm(keys.rows(tile.position, tile.keys, width), panel + tile.query, kBlockRows,
-            round_up_to_width(block.rows - tile.query), scores, kBlockRows, Accumulate::no);
-}
-
-void multiply_weights(const Head& head, Index width, const real* weights, const Block& block,
-                      const Tile& tile, real* panel, Accumulate accumulate) {
-  tile_gemm(transpose(head.rows(tile.position, tile.keys, width)), weights, kBlockRows,
-            round_up_to_width(block.rows - tile.query), panel + tile.query, kBlockRows,
-            tile.first ? accumulate : Accumulate::yes);
 }
 
 void store_panel(const real* panel, Index width, const Block& block, real* to, Index to_stride) {

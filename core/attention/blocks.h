@@ -33,17 +33,15 @@ struct Dims {
   Index tasks() const { return ceil_div(seq, kBlockRows); }
   Index map_size() const { return keys * kBlockRows; }
 };
-/// Throws ShapeError if the operands do not fit the mapping or each other.
-Dims dims_of(const AttentionInputs& in);
+/// Throws ShapeError if the operands do not fit the mapping or each other. Reads rounded ones if
+/// they are allocated.
+Dims dims_of(const AttentionInputs& in, const RoundedInputs& rounded);
 
 /// Rows of one head of one sequence in a (B, T, heads, width) tensor.
 struct Head {
   const real* data;
   Index stride;  ///< between tokens
   const real* row(Index t) const { return data + t * stride; }
-  Operand rows(Index begin, Index count, Index width) const {
-    return {row(begin), count, width, stride, false};
-  }
 };
 Head head_of(const Tensor& x, Index b, Index head);
 /// Returns the same position in a tensor that is written to.
@@ -73,7 +71,7 @@ Sink sink_of(const AttentionInputs& in, Index query_head);
 /// The chosen keys of each sequence and group of heads in one call.
 class Selections {
  public:
-  explicit Selections(const AttentionInputs& in);
+  Selections(AttentionInputs in, const RoundedInputs& rounded);
   const KeySelection& of(Index b, Index head) const { return all_[b * groups_ + group_of_[head]]; }
 
  private:
@@ -86,6 +84,7 @@ class Selections {
 /// score buffers have kBlockRows columns, one per query, and the keys of the runs as rows.
 struct Block {
   Index b, head, begin, rows;
+  Index seq;  ///< tokens of the sequence
   /// The keys before `begin`. Dense attention has one run, which starts at a multiple of kStepRows,
   /// so that products have few shapes.
   KeyRuns runs;
@@ -175,24 +174,13 @@ void store_stats(const LaneStats& lane_stats, const Block& block, const Lanes& l
 void cap_and_mask(const AttentionInputs& in, const Block& block, const Tile& tile, Index map,
                   const Lanes& lanes, real* scores, real* slopes);
 
-/// Prepares the weights of lanes in a tile for products: zeros on keys that no lane sees, rounded
-/// to bfloat16 if asked.
-void finish_weights(const Tile& tile, const Lanes& lanes, bool round, real* weights);
+/// Writes zeros as the weights of lanes on keys of a tile that none of them sees.
+void finish_weights(const Tile& tile, const Lanes& lanes, real* weights);
 
 /// Elements of a panel for a head of `width`.
 constexpr Index panel_size(Index width) { return width * kBlockRows; }
-/// Writes rows of a head transposed and times `scale`, panel (width x kBlockRows): the right
-/// operand of products with keys or values.
-void pack_queries(const Operand& rows, double scale, real* panel);
-
-/// Multiplies keys with a panel: scores (keys x queries of the tile) = rows of `keys` times panel.
-void multiply_panel(const Head& keys, Index width, const real* panel, const Block& block,
-                    const Tile& tile, real* scores);
-
-/// Computes panel (width x queries of the tile) = or += (the rows of a head)^T times weights (keys
-/// x queries of the tile). Columns are queries, so the product is fast for every width.
-void multiply_weights(const Head& head, Index width, const real* weights, const Block& block,
-                      const Tile& tile, real* panel, Accumulate accumulate);
+/// Writes rows of a head transposed and times `scale` to a panel (width x kBlockRows).
+void pack_panel(const Operand& rows, double scale, real* panel);
 /// Writes the columns of a panel as the rows of a head, `to_stride` apart.
 void store_panel(const real* panel, Index width, const Block& block, real* to, Index to_stride);
 

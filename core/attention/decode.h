@@ -9,7 +9,7 @@
 namespace difftape {
 
 /// Returns the output (B, n, output heads, E) of the last n tokens of the cache, whose queries are
-/// `in.q` (B, n, query_heads, D). Does not read in.k, in.v and in.round_maps. in.visible holds the
+/// `in.q` (B, n, query_heads, D). Does not read in.k, in.v and in.precision. in.visible holds the
 /// position where the document of each of the n tokens begins. Updates cache.selection at the first
 /// token of a block; earlier tokens need keep_selection (selection.h). Throws ShapeError.
 Tensor attention_cached(const AttentionInputs& in, KvCache& cache);

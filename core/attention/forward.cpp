@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/attention/blocks.h"
+#include "core/attention/products.h"
 #include "core/simd_functions.h"
 
 namespace difftape {
@@ -18,6 +18,8 @@ using namespace attention;
 struct ForwardCall {
   const AttentionInputs& in;
   Dims dims;
+  Pairs pairs;
+  HeadOperand q, k, v;
   AttentionOutputs& result;
 };
 
@@ -27,6 +29,7 @@ struct Work {
   bool shared_value;              ///< one product with V
   std::array<real*, 2> maps;      ///< scores, then numerators, then weights of V
   real* panel;                    ///< of queries, then of the output
+  RoundedTile& rounded;           ///< weights of V
   std::array<PerQuery, 2> max{};  ///< of each map
   std::array<PerQuery, 2> sum{};  ///< of the numerators
   PerQuery ratio{};               ///< lambda sum1 / sum2
@@ -38,17 +41,16 @@ struct Work {
 /// Computes the scores of a map and the maximum of each query.
 void score(const ForwardCall& call, Work& work, Index map) {
   const Block& block = work.block;
-  const Index query = work.output.query[map], width = call.dims.head_dim;
+  const Index query = work.output.query[map];
   const Sink sink = sink_of(call.in, query);
   constexpr real kNone = -std::numeric_limits<real>::infinity();
   work.max[map].fill(sink.present ? sink.logit : kNone);
-  const Operand queries = head_of(call.in.q, block.b, query).rows(block.begin, block.rows, width);
-  pack_queries(queries, call.in.scale, work.panel);
+  const HeadRows keys = call.k.rows_of(block.b, work.output.key[map]);
+  pack_queries(call.q.rows_of(block.b, query), block, call.in.scale, {work.panel, nullptr});
   for_each_tile(block, [&](const Tile& tile) {
     real* scores = work.maps[map] + tile.offset();
     if (tile.maps[map]) {
-      multiply_panel(head_of(call.in.k, block.b, work.output.key[map]), width, work.panel, block,
-                     tile, scores);
+      multiply_panel(call.pairs, keys, work.panel, call.in.scale, block, tile, scores);
     }
     for_each_lanes(block, tile, [&](const Lanes& lanes) {
       real* at = scores + lanes.offset(tile);
@@ -96,10 +98,11 @@ void multiply_values(const ForwardCall& call, const Work& work, Index map, const
   const Block& block = work.block;
   real* weights = work.maps[map] + tile.offset();
   for_each_lanes(block, tile, [&](const Lanes& lanes) {
-    finish_weights(tile, lanes, call.in.round_maps, weights + lanes.offset(tile));
+    finish_weights(tile, lanes, weights + lanes.offset(tile));
   });
-  multiply_weights(head_of(call.in.v, block.b, work.output.value[map]), call.dims.value_dim,
-                   weights, block, tile, work.panel, map == 0 ? Accumulate::no : Accumulate::yes);
+  multiply_weights(call.pairs, call.v.rows_of(block.b, work.output.value[map]),
+                   weights_of(call.pairs, block, tile, weights, For::weights, work.rounded), block,
+                   tile, work.panel, map == 0 ? Accumulate::no : Accumulate::yes);
 }
 
 /// Turns scores into the output rows.
@@ -132,11 +135,13 @@ Index scratch_size(const Dims& dims) {
 void forward_block(ForwardCall& call, const Block& block, real* scratch) {
   const Index maps = call.dims.maps, size = call.dims.map_size();
   const OutputHead& output = call.in.mapping.outputs[block.head];
+  RoundedTile rounded;
   Work work{.block = block,
             .output = output,
             .shared_value = call.in.mapping.shares_value(output),
             .maps = {scratch, scratch + size},
-            .panel = scratch + maps * size};
+            .panel = scratch + maps * size,
+            .rounded = rounded};
   for (Index map = 0; map < maps; ++map) score(call, work, map);
   weigh_values(call, work);
   for (Index map = 0; map < maps; ++map) {
@@ -149,13 +154,17 @@ void forward_block(ForwardCall& call, const Block& block, real* scratch) {
 }  // namespace
 
 AttentionOutputs attention_forward(const AttentionInputs& in) {
-  const Dims dims = dims_of(in);
+  const Dims dims = dims_of(in, {});
   AttentionOutputs result{Tensor::empty({dims.batch, dims.seq, dims.heads_out, dims.value_dim}),
                           Tensor::empty({dims.batch, dims.heads_out, dims.maps, dims.seq, 2})};
-  ForwardCall call{in, dims, result};
+  RoundedInputs& rounded = result.rounded;
+  if (in.precision != Precision::full)
+    rounded = {RoundedHeads(in.q), RoundedHeads(in.k), RoundedHeads(in.v)};
+  const HeadOperand q(in.q, rounded.q), k(in.k, rounded.k), v(in.v, rounded.v);
+  ForwardCall call{in, dims, pairs_of(in.precision), q, k, v.transposable(), result};
   Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims)});
   const Index heads = dims.batch * dims.heads_out;
-  const Selections selections(in);
+  const Selections selections(in, rounded);
   parallel_for(dims.tasks() * heads, [&](Index task) {
     const Index b = task / dims.tasks() / dims.heads_out,
                 head = task / dims.tasks() % dims.heads_out;

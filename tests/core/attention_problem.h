@@ -94,7 +94,7 @@ struct Problem {
     if (in.lambda.allocated()) to.dlambda = Tensor::like(in.lambda);
     if (in.sinks.allocated()) to.dsinks = Tensor::empty({s[0], s[1], s[2]});
     for (Tensor* each : {&to.dq, &to.dk, &to.dv, &to.dlambda, &to.dsinks}) each->fill(before);
-    attention_backward(in, result.softmax_stats, dout, to);
+    attention_backward(in, result, dout, to);
     return to;
   }
 };

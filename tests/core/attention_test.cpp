@@ -1,5 +1,7 @@
 // The fused attention kernel: structure, gradients however the work is cut, independence of
 // threads.
+#include "core/bf16.h"
+#include "core/gemm_backend.h"
 #include "tests/core/attention_problem.h"
 #include "tests/support/threads.h"
 
@@ -184,10 +186,14 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
        {HeadMapping::standard(4, 2), HeadMapping::paired(4, 2), HeadMapping::doubled(2, 2)}) {
     ASSERT_GT(attention_backward_parts(mapping, 2, kSeq), 1);
     ASSERT_EQ(attention_backward_parts(mapping, 16, kSeq), 1);
-    for (const Index batch : {2, 16}) {
+    for (const auto& [batch, precision] : {std::pair<Index, Precision>{2, Precision::full},
+                                           {16, Precision::full},
+                                           {2, Precision::bf16_emulated},
+                                           {16, Precision::bf16_emulated}}) {
       for (const View& view : kViews) {
         SCOPED_TRACE(view.name);
         Problem problem(mapping, batch, kSeq, 8, 16);
+        problem.in.precision = precision;
         view.apply(problem);
         const auto run = [&](int threads) {
           const test::Threads scope(threads);
@@ -202,6 +208,77 @@ TEST(Attention, is_bitwise_equal_for_any_number_of_threads) {
           }
         }
       }
+    }
+  }
+}
+
+/// Head mappings, views and widths for rounded operands, with an odd last query.
+template <class F>
+void for_each_rounded_problem(F&& f) {
+  for (const HeadMapping& mapping :
+       {HeadMapping::standard(4, 2), HeadMapping::paired(4, 4), HeadMapping::doubled(4, 2, true),
+        HeadMapping::doubled(2, 1)}) {
+    for (const auto& [width, value_width] : {std::pair<Index, Index>{16, 16}, {7, 5}, {64, 128}}) {
+      for (const View& view : kViews) {
+        SCOPED_TRACE(testing::Message() << view.name << ", " << width << " and " << value_width);
+        Problem problem(mapping, 2, 151, width, value_width);
+        view.apply(problem);
+        f(problem);
+      }
+    }
+  }
+}
+
+/// The output and all gradients of a problem in a precision.
+std::vector<Tensor> results_of(Problem problem, Precision precision) {
+  problem.in.precision = precision;
+  std::vector<Tensor> results{problem.forward().out};
+  const AttentionGradients gradients = problem.backward();
+  for (const auto which : gradients_of(problem)) results.push_back(gradients.*which);
+  return results;
+}
+
+TEST(Attention, with_rounded_operands_differs_by_the_size_of_a_rounding_error) {
+  for_each_rounded_problem([](const Problem& problem) {
+    const auto full = results_of(problem, Precision::full),
+               rounded = results_of(problem, Precision::bf16_emulated);
+    for (size_t i = 0; i < full.size(); ++i) {
+      double error = 0, size = 0;
+      for (Index j = 0; j < full[i].size(); ++j) {
+        const auto x = static_cast<double>(full[i].data()[j]);
+        error += std::pow(static_cast<double>(rounded[i].data()[j]) - x, 2);
+        size += x * x;
+      }
+      EXPECT_LT(std::sqrt(error / size), 0.02) << i;
+      EXPECT_GT(std::sqrt(error / size), 0.0005) << i;
+    }
+  });
+}
+
+TEST(Attention, by_units_of_the_processor_has_the_bits_of_loops) {
+  const std::string unsupported = unsupported_reason(Precision::bf16);
+  if (!unsupported.empty()) GTEST_SKIP() << unsupported;
+  for_each_rounded_problem([](const Problem& problem) {
+    const auto units = results_of(problem, Precision::bf16),
+               loops = results_of(problem, Precision::bf16_emulated);
+    for (size_t i = 0; i < units.size(); ++i) EXPECT_TRUE(same(units[i], loops[i])) << i;
+  });
+}
+
+TEST(Attention, rounded_operands_take_two_bytes_per_element) {
+  for (const Index width : {6, 7}) {
+    const Tensor x = random({2, 3, 4, width}, "x");
+    const auto before = static_cast<Index>(pool::stats().bytes_in_use);
+    const RoundedHeads rounded(x);
+    const Index elements = 2 * 3 * 4 * round_up(width, 2);
+    EXPECT_EQ(static_cast<Index>(pool::stats().bytes_in_use) - before, round_up(2 * elements, 64))
+        << "whole cache lines";
+    Tensor expected = x.clone();
+    round_bf16(expected.data(), expected.size());
+    EXPECT_TRUE(same(rounded.values(), expected));
+    EXPECT_EQ(rounded.row(1, 2, 1) - rounded.row(1, 2, 0), rounded.row_size()) << "neighbors";
+    if (rounded.row_size() > width) {
+      EXPECT_EQ(rounded.row(1, 3, 2)[width], 0);
     }
   }
 }

@@ -7,7 +7,6 @@
 #include <numbers>
 #include <optional>
 
-#include "core/bf16.h"
 #include "core/parallel.h"
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
@@ -211,11 +210,7 @@ std::optional<double> smallest_output_cosine(const HeadMapping& mapping, const T
 double rounding_error(const AttentionView& view) {
   AttentionInputs inputs = view;
   const Tensor full = attention_forward(inputs).out;
-  for (Tensor* operand : {&inputs.q, &inputs.k, &inputs.v}) {
-    *operand = operand->clone();
-    round_bf16(operand->data(), operand->size());
-  }
-  inputs.round_maps = true;
+  inputs.precision = Precision::bf16_emulated;
   const Tensor rounded = attention_forward(inputs).out;
   using Values = Eigen::Map<const Eigen::Array<real, Eigen::Dynamic, 1>>;
   const Eigen::ArrayXd a = Values(full.data(), full.size()).cast<double>();

@@ -95,7 +95,12 @@ constexpr Index kEnoughTasks = 12;
 /// Prefers large blocks, which reuse rows of A for many panels, as long as there are enough tasks.
 Cut cut_of(const GemmCall& call, Index enough = kEnoughTasks) {
   Cut cut;
-  if (cut.tasks(call) < enough) cut.rows = 64;
+  if (call.format == Format::bf16 && call.a.transposed) {
+    // Packing the rows is expensive: do it once for all panels.
+    cut = {.rows = 64, .group = 16};
+    if (cut.tasks(call) < enough) cut.rows = 32;
+  }
+  if (cut.tasks(call) < enough) cut.rows = std::min<Index>(cut.rows, 64);
   while (cut.tasks(call) < enough && cut.group > 1) cut.group /= 2;
   return cut;
 }

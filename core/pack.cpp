@@ -107,26 +107,55 @@ void panel_of_columns(const T* data, const Operand& b, bool round, Index first, 
   }
 }
 
+const tile::PairBackend& rounding() {
+  static const tile::PairBackend* const units = tile::avx512_bf16_pairs();
+  return units != nullptr ? *units : *tile::portable_pairs();
+}
+constexpr Index whole_vectors(Index n) { return n / kSimdWidth * kSimdWidth; }
+
 /// Joins two rows element by element into words of two bfloat16s; `odd` may be null for zeros.
-template <class T>
-void pair_of_rows(const T* even, const T* odd, Index width, std::uint32_t* out) {
+void pair_of_rows(const real* even, const real* odd, Index width, std::uint32_t* out) {
+  const Index whole = odd != nullptr ? whole_vectors(width) : 0;
+  rounding().round(even, odd, whole, out, nullptr, nullptr);
+  for (Index j = whole; j < width; ++j) out[j] = bf16_pair(even[j], odd != nullptr ? odd[j] : 0);
+}
+void pair_of_rows(const std::uint16_t* even, const std::uint16_t* odd, Index width,
+                  std::uint32_t* out) {
   if (odd != nullptr) {
     for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], odd[j]);
   } else {
-    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], T{0});
+    for (Index j = 0; j < width; ++j) out[j] = even[j];
   }
 }
 
-/// out (kSquare x kSquare words, rows `stride` apart) := `in`, dense, transposed.
-void transpose_words(const std::uint32_t* in, std::uint32_t* out, Index stride) {
-  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {  // moves bits, whatever they mean
-    transpose_square(reinterpret_cast<const real*>(in), kSquare, reinterpret_cast<real*>(out),
-                     stride);
-  } else {
-    for (Index i = 0; i < kSquare; ++i) {
-      for (Index j = 0; j < kSquare; ++j) out[j * stride + i] = in[i * kSquare + j];
+/// Rounds two rows, which may be one.
+void round_rows(const real* first, const real* second, Index n, std::uint16_t* to_first,
+                std::uint16_t* to_second) {
+  const Index whole = whole_vectors(n);
+  rounding().round(first, second, whole, nullptr, to_first, to_second);
+  for (Index j = whole; j < n; ++j) {
+    to_first[j] = bf16_bits(first[j]);
+    to_second[j] = bf16_bits(second[j]);
+  }
+}
+void round_rows(const std::uint16_t* first, const std::uint16_t* second, Index n,
+                std::uint16_t* to_first, std::uint16_t* to_second) {
+  std::copy_n(first, n, to_first);
+  std::copy_n(second, n, to_second);
+}
+
+/// out (cols x rows) := in (rows x cols, at most kSquare each) transposed, words of any meaning.
+void transpose_words(const std::uint32_t* in, Index in_stride, Index rows, Index cols,
+                     std::uint32_t* out, Index out_stride) {
+  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {
+    if (rows == kSquare && cols == kSquare) {
+      transpose_square(reinterpret_cast<const real*>(in), in_stride, reinterpret_cast<real*>(out),
+                       out_stride);
+      return;
     }
   }
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < cols; ++j) out[j * out_stride + i] = in[i * in_stride + j];
 }
 
 /// Packs a panel in pairs of a transposed operand, whose stored rows hold the pairs.
@@ -135,16 +164,19 @@ void bf16_panel_of_columns(const T* data, const Operand& b, Index first, Index w
                            std::uint32_t* out) {
   const Index pairs = padded_inner(Format::bf16, b.rows) / 2;
   for (Index p = 0; p < pairs; p += kSquare) {
+    const Index count = std::clamp(b.rows - 2 * p, Index{0}, 2 * kSquare);
+    const Index words = std::min(kSquare, pairs - p);
     for (Index j = 0; j < kPanel; j += kSquare) {
       std::uint32_t square[kSquare * kSquare] = {};
-      for (Index column = 0; column < std::min(kSquare, width - j); ++column) {
-        const T* from = data + (first + j + column) * b.stride + 2 * p;
-        const Index count = std::min(2 * kSquare, b.rows - 2 * p);
-        auto* words = square + column * kSquare;
-        for (Index i = 0; i < count / 2; ++i) words[i] = bf16_pair(from[2 * i], from[2 * i + 1]);
-        if (count > 0 && count % 2 == 1) words[count / 2] = bf16_pair(from[count - 1], T{0});
+      auto* bits = reinterpret_cast<std::uint16_t*>(square);
+      const Index columns = std::clamp(width - j, Index{0}, kSquare);
+      for (Index column = 0; column < columns; column += 2) {
+        const Index next = std::min(column + 1, columns - 1);
+        const auto row = [&](Index of) { return data + (first + j + of) * b.stride + 2 * p; };
+        round_rows(row(column), row(next), count, bits + column * 2 * kSquare,
+                   bits + next * 2 * kSquare);
       }
-      transpose_words(square, out + p * kPanel + j, kPanel);
+      transpose_words(square, kSquare, kSquare, words, out + p * kPanel + j, kPanel);
     }
   }
 }
@@ -164,11 +196,12 @@ void bf16_panel_of_rows(const T* data, const Operand& b, Index first, Index widt
 template <class T>
 void bf16_rows(const T* data, const Operand& a, Index k, Index count, Index stride,
                std::uint16_t* out) {
-  for (Index i = 0; i < a.rows; ++i) {
-    const T* from = data + i * a.stride + k;
-    std::uint16_t* to = out + i * stride;
-    for (Index j = 0; j < count; ++j) to[j] = bf16_bits(from[j]);
-    std::fill(to + count, to + stride, std::uint16_t{0});
+  for (Index i = 0; i < a.rows; i += 2) {
+    const Index next = std::min(i + 1, a.rows - 1);
+    round_rows(data + i * a.stride + k, data + next * a.stride + k, count, out + i * stride,
+               out + next * stride);
+    for (const Index row : {i, next})
+      std::fill(out + row * stride + count, out + (row + 1) * stride, std::uint16_t{0});
   }
 }
 
@@ -179,18 +212,22 @@ void bf16_columns(const T* data, const Operand& a, Index k, Index count, Index s
   auto* words = reinterpret_cast<std::uint32_t*>(out);
   const Index pairs = stride / 2;
   for (Index p = 0; p < pairs; p += kSquare) {
-    for (Index i = 0; i < a.rows; i += kSquare) {
-      const Index width = std::min(kSquare, a.rows - i);
-      std::uint32_t square[kSquare * kSquare] = {}, turned[kSquare * kSquare];
-      for (Index y = 0; y < kSquare && 2 * (p + y) < count; ++y) {
-        const T* even = data + (k + 2 * (p + y)) * a.stride + i;
-        pair_of_rows(even, 2 * (p + y) + 1 < count ? even + a.stride : nullptr, width,
-                     square + y * kSquare);
+    for (Index i = 0; i < a.rows; i += kPanel) {
+      const Index width = std::min(kPanel, a.rows - i), height = std::min(kSquare, pairs - p);
+      std::uint32_t joined[kSquare * kPanel];
+      for (Index y = 0; y < height; ++y) {
+        const Index first = 2 * (p + y);
+        const T* even = data + (k + first) * a.stride + i;
+        if (first < count) {
+          pair_of_rows(even, first + 1 < count ? even + a.stride : nullptr, width,
+                       joined + y * kPanel);
+        } else {
+          std::fill_n(joined + y * kPanel, width, 0u);
+        }
       }
-      transpose_words(square, turned, kSquare);
-      for (Index x = 0; x < width; ++x) {
-        std::copy_n(turned + x * kSquare, std::min(kSquare, pairs - p),
-                    words + (i + x) * pairs + p);
+      for (Index x = 0; x < width; x += kSquare) {
+        transpose_words(joined + x, kPanel, height, std::min(kSquare, width - x),
+                        words + (i + x) * pairs + p, pairs);
       }
     }
   }
@@ -247,8 +284,10 @@ Index left_bytes(Format format, Index rows, Index count) {
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch) {
   const Index stride = padded_inner(format, count);
   if (format == Format::bf16) {
-    const bool is_dense = a.stride == count && stride == count;
-    if (a.bf16 != nullptr && !a.transposed && is_dense) return {a.bf16, stride, false, format};
+    const tile::Backend* const backend = tile::bf16_backend();
+    const bool strided = backend != nullptr && !backend->dense_left && (a.stride | k) % 2 == 0;
+    if (a.bf16 != nullptr && !a.transposed && stride == count && (strided || a.stride == count))
+      return {a.bf16 + k, a.stride, false, format};
     with_elements(a, [&](const auto* data) {
       auto* out = static_cast<std::uint16_t*>(scratch);
       a.transposed ? bf16_columns(data, a, k, count, stride, out)

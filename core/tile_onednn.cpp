@@ -95,7 +95,7 @@ const Backend* onednn_bf16_backend() {
     const dnnl_version_t* version = dnnl_version();
     return fmt::format("oneDNN {}.{}.{} (AMX)", version->major, version->minor, version->patch);
   }();
-  static const Backend backend{name.c_str(), kernel};
+  static const Backend backend{name.c_str(), kernel, true};
   // Instruction sets are bit masks that include the sets they extend.
   constexpr auto kAmx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
   static const bool usable =

@@ -91,8 +91,9 @@ Var linear(const Var& x, const Var& weight, const Var& residual) {
                 [saved, w = weight.value(), dx = x.gradient(), dw = weight.gradient(),
                  dresidual = residual.gradient(), precision](const Tensor& dy) {
                   dresidual.add(dy);
-                  add_product(dx, matrix(dy), matrix(w), precision);
-                  add_product(dw, transpose(matrix(dy)), saved.matrix(), precision);
+                  const SavedTensor rounded(dy, precision);  // once for both products
+                  add_product(dx, rounded.matrix(), matrix(w), precision);
+                  add_product(dw, transpose(rounded.matrix()), saved.matrix(), precision);
                 });
 }
 
@@ -112,11 +113,12 @@ Var swiglu_linear(const Var& gate, const Var& up, const Var& weight, const Var& 
                  dup = up.gradient(), dw = weight.gradient(), dresidual = residual.gradient(),
                  precision](const Tensor& dy) {
                   dresidual.add(dy);
+                  const SavedTensor rounded(dy, precision);
                   Tensor hidden = Tensor::like(u);  // dh, then h
-                  gemm(matrix(dy), matrix(w), hidden.data(), w.shape()[1], Accumulate::no,
+                  gemm(rounded.matrix(), matrix(w), hidden.data(), w.shape()[1], Accumulate::no,
                        precision);
                   hidden_backward(g, u, hidden, dgate, dup);
-                  add_product(dw, transpose(matrix(dy)), matrix(hidden), precision);
+                  add_product(dw, transpose(rounded.matrix()), matrix(hidden), precision);
                 });
 }
 

@@ -1,8 +1,8 @@
 // B is packed into zero-filled panels of 64 floats or 32 doubles, unless its rows are short and A
 // has few. A is read in place, except that a task copies long rows of a transposed A. A task owns
-// up to 128 rows of up to four panels of C and adds the products over K in chunks.
-// For bfloat16, B is packed in pairs along K. Few rows times a transposed B are dot products
-// (core/few_rows.h).
+// up to 128 rows of up to four panels of C, or fewer rows of more panels if it packs columns of A
+// to bfloat16, and adds the products over K in chunks. For bfloat16, B is packed in pairs along K.
+// Few rows times a transposed B are dot products (core/few_rows.h).
 #include "core/gemm.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 #pragma once
-// All matrix products go through here. A product is cut into 64-wide tiles over packed panels. Each
-// tile of C has one owner and one order of summation, so results do not depend on threads.
-// core/gemm_backend.h chooses the library that multiplies the tiles.
+// All matrix products go through here, except those of attention in bfloat16. A product is cut into
+// 64-wide tiles over packed panels. Each tile of C has one owner and one order of summation, so
+// results do not depend on threads. core/gemm_backend.h chooses the library that multiplies the
+// tiles.
 
 #include <span>
 

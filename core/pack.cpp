@@ -144,18 +144,23 @@ void round_rows(const std::uint16_t* first, const std::uint16_t* second, Index n
   std::copy_n(second, n, to_second);
 }
 
-/// out (cols x rows) := in (rows x cols, at most kSquare each) transposed, words of any meaning.
-void transpose_words(const std::uint32_t* in, Index in_stride, Index rows, Index cols,
-                     std::uint32_t* out, Index out_stride) {
+/// out (cols x rows) := in (rows x cols, at most kSquare each) transposed: words of any type, rows
+/// `in_stride` and `out_stride` words apart.
+void transpose_words(const void* in, Index in_stride, Index rows, Index cols, std::uint32_t* out,
+                     Index out_stride) {
   if constexpr (sizeof(real) == sizeof(std::uint32_t)) {
     if (rows == kSquare && cols == kSquare) {
-      transpose_square(reinterpret_cast<const real*>(in), in_stride, reinterpret_cast<real*>(out),
+      transpose_square(static_cast<const real*>(in), in_stride, reinterpret_cast<real*>(out),
                        out_stride);
       return;
     }
   }
-  for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < cols; ++j) out[j * out_stride + i] = in[i * in_stride + j];
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < cols; ++j) {
+      const auto* from = static_cast<const char*>(in) + (i * in_stride + j) * 4;
+      std::memcpy(out + j * out_stride + i, from, 4);
+    }
+  }
 }
 
 /// Packs a panel in pairs of a transposed operand, whose stored rows hold the pairs.
@@ -167,8 +172,7 @@ void bf16_panel_of_columns(const T* data, const Operand& b, Index first, Index w
     const Index count = std::clamp(b.rows - 2 * p, Index{0}, 2 * kSquare);
     const Index words = std::min(kSquare, pairs - p);
     for (Index j = 0; j < kPanel; j += kSquare) {
-      std::uint32_t square[kSquare * kSquare] = {};
-      auto* bits = reinterpret_cast<std::uint16_t*>(square);
+      std::uint16_t bits[2 * kSquare * kSquare] = {};
       const Index columns = std::clamp(width - j, Index{0}, kSquare);
       for (Index column = 0; column < columns; column += 2) {
         const Index next = std::min(column + 1, columns - 1);
@@ -176,7 +180,7 @@ void bf16_panel_of_columns(const T* data, const Operand& b, Index first, Index w
         round_rows(row(column), row(next), count, bits + column * 2 * kSquare,
                    bits + next * 2 * kSquare);
       }
-      transpose_words(square, kSquare, kSquare, words, out + p * kPanel + j, kPanel);
+      transpose_words(bits, kSquare, kSquare, words, out + p * kPanel + j, kPanel);
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
-// The libraries that multiply one tile of a matrix product, serially (core/gemm_backend.h chooses).
+// What multiplies one tile of a matrix product, serially: libraries, which core/gemm_backend.h
+// chooses, and own loops.
 
 #include <string_view>
 
@@ -84,7 +85,8 @@ struct PairBackend {
 };
 /// Returns loops that give the same bits on every processor.
 const PairBackend* portable_pairs();
-/// Returns the units of AVX512-BF16, or nullptr if this processor or program has none.
+/// Returns the units of AVX512-BF16, or nullptr if this processor or program has none. They have
+/// the bits of the loops, but take subnormals for 0.
 const PairBackend* avx512_bf16_pairs();
 
 /// Returns the backend "libxsmm" or "portable". Throws UsageError if it is not available.

@@ -17,6 +17,7 @@ __mmask16 first_lanes(size_t count) { return static_cast<__mmask16>((1u << count
 
 struct Units {
   using Element = std::uint32_t;
+  static constexpr Index kSums = kMostSums;
   template <class Loaded>
   static DIFFTAPE_INLINE Register load(const real* from, size_t count) {
     return _mm512_maskz_loadu_ps(first_lanes(count), from);

@@ -1,5 +1,5 @@
-// Pairs of bfloat16 in portable vectors. Each product of two is exact in f32, so the bits are the
-// same with and without fused multiply-add.
+// Pairs of bfloat16 in portable vectors. A product of two is exact in f32 unless it is too large or
+// too small for it, so the bits do not depend on fused multiply-add.
 #include <bit>
 
 #include "core/bf16.h"
@@ -11,6 +11,7 @@ namespace {
 
 struct Pairs : PlainMemory {
   using Element = std::uint32_t;
+  static constexpr Index kSums = kMostSums * 2 / 3;  // a word needs two registers
   /// The two elements of each word.
   struct Both {
     Register first, second;
@@ -19,7 +20,7 @@ struct Pairs : PlainMemory {
     std::uint32_t word;
     std::memcpy(&word, a, sizeof word);
     const auto lanes = [](std::uint32_t bits) {
-      return static_cast<real>(std::bit_cast<float>(bits)) + Register{};
+      return static_cast<real>(std::bit_cast<float>(bits)) - Register{};
     };
     return {lanes(word << 16), lanes(word & 0xffff0000)};
   }

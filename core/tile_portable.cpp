@@ -7,6 +7,7 @@ namespace {
 
 struct Reals : PlainMemory {
   using Element = real;
+  static constexpr Index kSums = kMostSums;
   static DIFFTAPE_INLINE Register left(const real* a) { return *a - Register{}; }
   static DIFFTAPE_INLINE Register right(const real* b, size_t count) {
     return load<Register>(b, count);

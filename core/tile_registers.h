@@ -3,9 +3,9 @@
 // C is one chain of sums over k, in order, on every processor. Processors differ only in how many
 // elements they work on at once.
 //
-// An arithmetic has Element, the type of A and B, and left(), right() and sum(): what it needs of
-// an element of A for all lanes, of a register of B, and the sum with their product; scaled(), the
-// sum times the factor; and load() and store().
+// An arithmetic has kSums, the sums that it keeps in registers; Element, the type of A and B, and
+// left(), right() and sum(): what it needs of an element of A for all lanes, of a register of B,
+// and the sum with their product; scaled(), the sum times the factor; and load() and store().
 
 #include <algorithm>
 #include <array>
@@ -21,11 +21,11 @@ using Register = Simd::Register;
 
 // Registers for sums, besides those for A and B, and the most of them in a row of C.
 #if defined(__aarch64__)
-inline constexpr Index kSums = 24, kWide = 4;
+inline constexpr Index kMostSums = 24, kWide = 4;
 #else
-inline constexpr Index kSums = detail::kRegisterBytes == 64   ? 24
-                               : detail::kRegisterBytes == 32 ? 12
-                                                              : 8,
+inline constexpr Index kMostSums = detail::kRegisterBytes == 64   ? 24
+                                   : detail::kRegisterBytes == 32 ? 12
+                                                                  : 8,
                        kWide = detail::kRegisterBytes == 32 ? 2 : 4;
 #endif
 
@@ -127,9 +127,9 @@ class InRegisters {
   /// Multiplies all rows, in groups as even as possible, to keep enough independent sums.
   template <Index registers, bool whole, bool add>
   static void multiply_columns(const Product& p, const Columns& columns) {
-    static constexpr auto kByRows =
-        by_rows<registers, whole, add>(std::make_integer_sequence<Index, kSums / registers>());
-    const Index groups = ceil_div(p.m, kSums / registers);
+    static constexpr auto kByRows = by_rows<registers, whole, add>(
+        std::make_integer_sequence<Index, Arithmetic::kSums / registers>());
+    const Index groups = ceil_div(p.m, Arithmetic::kSums / registers);
     for (Index group = 0, row = 0; group < groups; ++group) {
       const Index rows = p.m / groups + (group < p.m % groups ? 1 : 0);
       kByRows[rows - 1](p, row, columns);

@@ -91,6 +91,7 @@ Var linear(const Var& x, const Var& weight, const Var& residual) {
                 [saved, w = weight.value(), dx = x.gradient(), dw = weight.gradient(),
                  dresidual = residual.gradient(), precision](const Tensor& dy) {
                   dresidual.add(dy);
+                  if (!dx.requires_grad() && !dw.requires_grad()) return;
                   const SavedTensor rounded(dy, precision);  // once for both products
                   add_product(dx, rounded.matrix(), matrix(w), precision);
                   add_product(dw, transpose(rounded.matrix()), saved.matrix(), precision);

@@ -78,7 +78,9 @@ Index attention_backward_parts(const HeadMapping& mapping, Index batch, Index se
 /// dS2 = -lambda A2 o (dA - r2), dQ_m = scale dS_m K_m, dK_m = scale dS_m^T Q_m, dlambda = -r2
 /// (Differential Transformer, Appendix G, equation 7). With p the probability of a sink, dsink1 =
 /// -p1 r1 and dsink2 = lambda p2 r2. A soft cap multiplies dS_m by its slope. Reads the statistics
-/// and rounded operands of forward, but not its output; with rounded operands not in.q, in.k, in.v.
+/// and rounded operands of forward, but not its output. `in` is that of forward; with rounded
+/// operands, in.q, in.k and in.v may be absent. Throws ShapeError as forward does, and if the
+/// precision is another.
 void attention_backward(const AttentionInputs& in, const AttentionOutputs& forward,
                         const Tensor& dout, AttentionGradients& gradients);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/attention/products.h"
+#include "core/error.h"
 #include "core/rows.h"
 
 namespace difftape {
@@ -94,7 +95,7 @@ struct Buffers {
 
 using StatsPerQuery = std::array<LaneStats, kBlockRows / kSimdWidth>;
 
-/// Returns the row statistics of a block in one map.
+/// Returns the row statistics of a block in one map, 0 beyond its last query.
 StatsPerQuery load_stats(const Tensor& stats, const Block& block, Index map) {
   StatsPerQuery loaded;
   for_each_lanes(block, [&](const Lanes& lanes) {
@@ -297,6 +298,8 @@ void attention_backward(const AttentionInputs& in, const AttentionOutputs& forwa
                         const Tensor& dout, AttentionGradients& gradients) {
   const RoundedInputs& rounded = forward.rounded;
   const Dims dims = dims_of(in, rounded);
+  require_shape(rounded.q.allocated() == (in.precision != Precision::full), "attention",
+                "forward was in another precision; need the same");
   const HeadOperand q(in.q, rounded.q), k(in.k, rounded.k), v(in.v, rounded.v),
       cotangent(dout, rounded.q.allocated() ? RoundedHeads(dout) : RoundedHeads());
   BackwardCall call{in,       forward.softmax_stats, dims, pairs_of(in.precision),

@@ -137,8 +137,8 @@ void for_each_tile(const Block& block, F&& f) {
   }
 }
 
-/// kSimdWidth neighboring queries of a block. Lanes beyond its last query hold values that nothing
-/// reads.
+/// kSimdWidth neighboring queries of a block. Lanes beyond its last query hold values that reach no
+/// result; those of weights are finite, since rounded products multiply one of them by 0.
 struct Lanes {
   Index first, count;  ///< queries [first, first + count) of the block
   Index keys;          ///< of the tile that any of them can see

@@ -57,11 +57,16 @@ HeadOperand HeadOperand::transposable() const {
   const auto memory =
       pool::allocate(static_cast<size_t>(s[0] * s[2] * pairs * width) * sizeof(std::uint32_t));
   result.pairs_ = {memory, static_cast<std::uint32_t*>(memory.get())};
-  parallel_for(s[0] * s[2], [&](Index head) {
-    const std::uint16_t* from = rounded_.row(head / s[2], head % s[2], 0);
-    std::uint32_t* to = result.pairs_.get() + head * pairs * width;
-    for (Index t = 0; t < s[1]; t += 2, from += 2 * rounded_.row_size(), to += width)
+  constexpr Index kTokens = 64;
+  const Index parts = ceil_div(s[1], kTokens);
+  parallel_for(s[0] * s[2] * parts, [&](Index task) {
+    const Index head = task / parts, first = task % parts * kTokens;
+    const std::uint16_t* from = rounded_.row(head / s[2], head % s[2], first);
+    std::uint32_t* to = result.pairs_.get() + (head * pairs + first / 2) * width;
+    for (Index t = first; t < std::min(s[1], first + kTokens); t += 2, to += width) {
       join_rows(from, t + 1 < s[1] ? from + rounded_.row_size() : nullptr, width, to);
+      from += 2 * rounded_.row_size();
+    }
   });
   return result;
 }

@@ -12,6 +12,7 @@ namespace difftape {
 class RoundedHeads {
  public:
   RoundedHeads() = default;
+  /// Rounds x (B, T, heads, width).
   explicit RoundedHeads(const Tensor& x);
   bool allocated() const { return bits_ != nullptr; }
   /// Returns the shape of the tensor.

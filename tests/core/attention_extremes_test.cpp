@@ -5,6 +5,7 @@ namespace difftape {
 namespace {
 
 constexpr Index kWidth = 2;
+constexpr Precision kPrecisions[] = {Precision::full, Precision::bf16_emulated};
 
 /// One or two maps with scores q_t * k_s and unit scale: the first feature carries them, the second
 /// is 0.
@@ -81,15 +82,18 @@ TEST_P(Extremes, one_token_gets_its_own_value_and_moves_no_query) {
 }
 
 TEST_P(Extremes, a_sink_far_above_every_score_takes_everything) {
-  Extreme problem(differential, 30);
-  problem.set_queries(1);
-  for (Index s = 0; s < 30; ++s) problem.key(s) = static_cast<real>(s % 3);
-  problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, 1e4);
-  for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
-  const AttentionGradients gradients = problem.backward();
-  for (const auto which :
-       {&AttentionGradients::dq, &AttentionGradients::dv, &AttentionGradients::dsinks}) {
-    for (real g : (gradients.*which).values()) EXPECT_EQ(g, 0);
+  for (const Precision precision : kPrecisions) {
+    Extreme problem(differential, 30);
+    problem.in.precision = precision;
+    problem.set_queries(1);
+    for (Index s = 0; s < 30; ++s) problem.key(s) = static_cast<real>(s % 3);
+    problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, 1e4);
+    for (real x : problem.forward().out.values()) EXPECT_EQ(x, 0);
+    const AttentionGradients gradients = problem.backward();
+    for (const auto which :
+         {&AttentionGradients::dq, &AttentionGradients::dv, &AttentionGradients::dsinks}) {
+      for (real g : (gradients.*which).values()) EXPECT_EQ(g, 0);
+    }
   }
 }
 
@@ -111,11 +115,14 @@ TEST_P(Extremes, subnormals_count_as_small_numbers) {
 TEST_P(Extremes, nan_reaches_exactly_the_rows_that_see_it) {
   for (const real poison :
        {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity()}) {
-    Extreme problem(differential, 90);
-    problem.set_queries(1);
-    problem.key(50) = poison;
-    const Tensor out = problem.forward().out;
-    for (Index t = 0; t < 90; ++t) EXPECT_EQ(std::isnan(out.row(t)[0]), t >= 50) << t;
+    for (const Precision precision : kPrecisions) {
+      Extreme problem(differential, 91);
+      problem.in.precision = precision;
+      problem.set_queries(1);
+      problem.key(50) = poison;
+      const Tensor out = problem.forward().out;
+      for (Index t = 0; t < 91; ++t) EXPECT_EQ(std::isnan(out.row(t)[0]), t >= 50) << t;
+    }
   }
 }
 

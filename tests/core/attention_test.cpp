@@ -1,7 +1,8 @@
 // The fused attention kernel: structure, gradients however the work is cut, independence of
 // threads.
+#include "core/attention/products.h"
 #include "core/bf16.h"
-#include "core/gemm_backend.h"
+#include "core/tile.h"
 #include "tests/core/attention_problem.h"
 #include "tests/support/threads.h"
 
@@ -9,6 +10,7 @@ namespace difftape {
 namespace {
 
 using namespace test;
+using namespace attention;
 
 TEST(Attention, the_future_has_no_influence) {
   for (const HeadMapping& mapping : {HeadMapping::standard(2, 1), HeadMapping::doubled(2, 1)}) {
@@ -256,13 +258,38 @@ TEST(Attention, with_rounded_operands_differs_by_the_size_of_a_rounding_error) {
 }
 
 TEST(Attention, by_units_of_the_processor_has_the_bits_of_loops) {
-  const std::string unsupported = unsupported_reason(Precision::bf16);
-  if (!unsupported.empty()) GTEST_SKIP() << unsupported;
+  if (tile::avx512_bf16_pairs() == nullptr) GTEST_SKIP() << "this processor or program has none";
   for_each_rounded_problem([](const Problem& problem) {
     const auto units = results_of(problem, Precision::bf16),
                loops = results_of(problem, Precision::bf16_emulated);
     for (size_t i = 0; i < units.size(); ++i) EXPECT_TRUE(same(units[i], loops[i])) << i;
   });
+}
+
+TEST(Attention, pads_an_odd_number_of_tokens_or_keys_with_zeros) {
+  const Tensor x = random({1, 3, 2, 4}, "x");
+  const HeadOperand operand = HeadOperand({}, RoundedHeads(x)).transposable();
+  for (Index i = 0; i < 4; ++i) {
+    EXPECT_EQ(operand.rows_of(0, 0).pairs[i], bf16_pair(x.row(0)[i], x.row(2)[i])) << i;
+    EXPECT_EQ(operand.rows_of(0, 0).pairs[4 + i], bf16_pair(x.row(4)[i], 0)) << i;
+  }
+  const Tensor weights = random({3, kBlockRows}, "weights");
+  const Block block{0, 0, 0, kSimdWidth, kSimdWidth, {}};
+  RoundedTile memory;
+  const Weights rounded = weights_of(tile::portable_pairs(), block, {0, 3, 0, 0, false, true},
+                                     weights.data(), For::weights, memory);
+  for (Index i = 0; i < kSimdWidth; ++i)
+    EXPECT_EQ(rounded.pairs[kBlockRows + i], bf16_pair(weights.row(2)[i], 0)) << i;
+}
+
+TEST(Attention, backward_needs_the_precision_of_forward) {
+  Problem problem(HeadMapping::standard(1, 1), 1, 4, 4, 4);
+  const AttentionOutputs result = problem.forward();
+  problem.in.precision = Precision::bf16_emulated;
+  AttentionGradients to{Tensor::like(problem.in.q), Tensor::like(problem.in.k),
+                        Tensor::like(problem.in.v)};
+  EXPECT_EQ(message_of<ShapeError>([&] { attention_backward(problem.in, result, result.out, to); }),
+            "attention: forward was in another precision; need the same");
 }
 
 TEST(Attention, rounded_operands_take_two_bytes_per_element) {

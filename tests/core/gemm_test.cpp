@@ -165,6 +165,7 @@ TEST_P(EveryGemm, reads_operands_with_long_rows) {  // which are packed
     expect_product(600, 66, 40, false, false, 500, request);
     expect_product(70, 66, 1031, true, false, 500, request);  // several chunks, one odd
     expect_product(70, 66, 1031, true, true, 0, request);
+    expect_product(710, 1030, 40, true, false, 0, request);  // more panels than a task
   }
 }
 

@@ -250,9 +250,14 @@ Entries attention_entries(const AttentionSize& size, const Selection& selection)
   const Command ours = Command{selection.programs / "bench_serve", "attention"} + sizes;
   if (runs(selection, "ours"))
     entries.candidates.push_back({"difftape f32", "difftape f32", ours, flops});
-  if (runs(selection, "ours-bf16") && unsupported_reason(Precision::bf16).empty())
-    entries.candidates.push_back(
-        {"difftape bf16", "difftape bf16", ours + Command{"--bf16"}, flops});
+  if (const std::string why = unsupported_reason(Precision::bf16); runs(selection, "ours-bf16")) {
+    if (why.empty()) {
+      entries.candidates.push_back(
+          {"difftape bf16", "difftape bf16", ours + Command{"--bf16"}, flops});
+    } else {
+      entries.left_out.push_back("difftape bf16: " + why);
+    }
+  }
   const Command torch{selection.python, std::string(DIFFTAPE_PEERS_DIR) + "/torch_attention.py",
                       "--threads", std::to_string(num_threads())};
   add_torch(entries, selection, torch + sizes, flops, "");

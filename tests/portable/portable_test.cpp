@@ -89,6 +89,12 @@ TEST(Portable, rounded_to_bfloat16_trains_to_the_committed_bits) {
   if (sizeof(real) == 8) GTEST_SKIP() << "of f32 alone";
   expect_committed("bf16_emulated",
                    [](Config& c) { c.train.precision = Precision::bf16_emulated; });
+  // Scores of several units, whose last bits matter.
+  expect_committed("bf16_emulated, diff_v2, qk_norm", [](Config& c) {
+    c.train.precision = Precision::bf16_emulated;
+    c.model.attention.kind = "diff_v2";
+    c.model.attention.qk_norm = true;
+  });
 }
 
 TEST(Portable, multiplies_while_it_is_selected) {

@@ -1,6 +1,6 @@
 #pragma once
-// What multiplies one tile of a matrix product, serially: libraries, which core/gemm_backend.h
-// chooses, and own loops.
+// Libraries and own loops that multiply one tile of a matrix product, serially
+// (core/gemm_backend.h chooses the library).
 
 #include <string_view>
 

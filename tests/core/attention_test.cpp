@@ -273,7 +273,7 @@ TEST(Attention, pads_an_odd_number_of_tokens_or_keys_with_zeros) {
     EXPECT_EQ(operand.rows_of(0, 0).pairs[i], bf16_pair(x.row(0)[i], x.row(2)[i])) << i;
     EXPECT_EQ(operand.rows_of(0, 0).pairs[4 + i], bf16_pair(x.row(4)[i], 0)) << i;
   }
-  const Tensor weights = random({3, kBlockRows}, "weights");
+  const Tensor weights = random({4, kBlockRows}, "weights");  // the last is not of the tile
   const Block block{0, 0, 0, kSimdWidth, kSimdWidth, {}};
   RoundedTile memory;
   const Weights rounded = weights_of(tile::portable_pairs(), block, {0, 3, 0, 0, false, true},

@@ -1,12 +1,11 @@
 // Pairs of bfloat16 by the AVX512-BF16 units. Compiled for these alone, so nothing but this file
-// may run on processors without them.
+// may run on processors without them. Clang 16 crashes on it; its programs use the portable loops.
 #include "core/tile_registers.h"
 
-#if defined(__AVX512BF16__) && !defined(DIFFTAPE_F64) && !defined(DIFFTAPE_REGISTER_BYTES)
+#if defined(__AVX512BF16__) && !defined(__clang__) && !defined(DIFFTAPE_F64) && \
+    !defined(DIFFTAPE_REGISTER_BYTES)
 
 #include <immintrin.h>
-
-#include <bit>
 
 namespace difftape::tile {
 
@@ -35,7 +34,8 @@ struct Units {
   }
   static DIFFTAPE_INLINE Register sum(const __m512i& left, const __m512i& right,
                                       const Register& so_far) {
-    return _mm512_dpbf16_ps(so_far, std::bit_cast<__m512bh>(left), std::bit_cast<__m512bh>(right));
+    return _mm512_dpbf16_ps(so_far, reinterpret_cast<__m512bh>(left),
+                            reinterpret_cast<__m512bh>(right));
   }
   static DIFFTAPE_INLINE Register scaled(const Register& sum, real factor) {
     return sum * (factor - Register{});
@@ -52,7 +52,7 @@ void round(const real* first, const real* second, Index n, std::uint32_t* pairs,
   const __m512i join = _mm512_load_si512(kJoin.data());
   for (Index at = 0; at < n; at += kSimdWidth) {
     // The 16 elements of the first row, then those of the second.
-    const auto both = std::bit_cast<__m512i>(
+    const auto both = reinterpret_cast<__m512i>(
         _mm512_cvtne2ps_pbh(_mm512_loadu_ps(second + at), _mm512_loadu_ps(first + at)));
     if (pairs != nullptr) _mm512_storeu_si512(pairs + at, _mm512_permutexvar_epi16(join, both));
     if (first_row == nullptr) continue;

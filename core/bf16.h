@@ -1,6 +1,7 @@
 #pragma once
 // bfloat16: the upper half of a float, rounded to nearest, ties to even.
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -38,6 +39,16 @@ inline std::uint32_t bf16_pair(real first, real second) {
 
 inline std::uint32_t bf16_pair(std::uint16_t first, std::uint16_t second) {
   return first | std::uint32_t{second} << 16;
+}
+
+/// Joins two rows of n elements into words; `second` may be null for zeros.
+inline void join_bf16(const std::uint16_t* first, const std::uint16_t* second, Index n,
+                      std::uint32_t* to) {
+  if (second != nullptr) {
+    for (Index i = 0; i < n; ++i) to[i] = bf16_pair(first[i], second[i]);
+  } else {
+    std::copy_n(first, n, to);
+  }
 }
 
 /// Returns x rounded to the nearest bfloat16.

@@ -43,13 +43,41 @@ DIFFTAPE_INLINE void transpose_blocks(Register (&rows)[kSquare]) {
 
 /// out (kSquare x kSquare, rows out_stride apart) := in transposed. If its loops are not unrolled,
 /// the compiler copies half registers through memory, at a third of the speed.
-void transpose_square(const real* in, Index in_stride, real* out, Index out_stride) {
+void transpose_square(const void* in, Index in_stride, void* out, Index out_stride) {
+  constexpr Index kSize = sizeof(real);
+  const auto* from = static_cast<const char*>(in);
+  auto* to = static_cast<char*>(out);
   Register rows[kSquare];
 #pragma GCC unroll 16
-  for (Index i = 0; i < kSquare; ++i) std::memcpy(&rows[i], in + i * in_stride, sizeof rows[i]);
+  for (Index i = 0; i < kSquare; ++i)
+    std::memcpy(&rows[i], from + i * in_stride * kSize, sizeof rows[i]);
   transpose_blocks<kSquare / 2>(rows);
 #pragma GCC unroll 16
-  for (Index i = 0; i < kSquare; ++i) std::memcpy(out + i * out_stride, &rows[i], sizeof rows[i]);
+  for (Index i = 0; i < kSquare; ++i)
+    std::memcpy(to + i * out_stride * kSize, &rows[i], sizeof rows[i]);
+}
+
+/// out (cols x rows) := in (rows x cols) transposed, elements of the size of T.
+template <class T>
+void transpose_any(const void* in, Index in_stride, Index rows, Index cols, T* out,
+                   Index out_stride) {
+  const auto* first = static_cast<const char*>(in);
+  const auto at = [&](Index i, Index j) { return first + (i * in_stride + j) * Index{sizeof(T)}; };
+  for (Index i = 0; i < rows; i += kSquare) {
+    for (Index j = 0; j < cols; j += kSquare) {
+      T* to = out + j * out_stride + i;
+      if constexpr (sizeof(T) == sizeof(real)) {  // moves bits, whatever they mean
+        if (i + kSquare <= rows && j + kSquare <= cols) {
+          transpose_square(at(i, j), in_stride, to, out_stride);
+          continue;
+        }
+      }
+      for (Index y = 0; y < std::min(kSquare, cols - j); ++y) {
+        for (Index x = 0; x < std::min(kSquare, rows - i); ++x)
+          std::memcpy(to + y * out_stride + x, at(i + x, j + y), sizeof(T));
+      }
+    }
+  }
 }
 
 /// Calls f with the elements of an operand, `real` or the bits of bfloat16.
@@ -121,11 +149,7 @@ void pair_of_rows(const real* even, const real* odd, Index width, std::uint32_t*
 }
 void pair_of_rows(const std::uint16_t* even, const std::uint16_t* odd, Index width,
                   std::uint32_t* out) {
-  if (odd != nullptr) {
-    for (Index j = 0; j < width; ++j) out[j] = bf16_pair(even[j], odd[j]);
-  } else {
-    for (Index j = 0; j < width; ++j) out[j] = even[j];
-  }
+  join_bf16(even, odd, width, out);
 }
 
 /// Rounds two rows, which may be one.
@@ -142,25 +166,6 @@ void round_rows(const std::uint16_t* first, const std::uint16_t* second, Index n
                 std::uint16_t* to_first, std::uint16_t* to_second) {
   std::copy_n(first, n, to_first);
   std::copy_n(second, n, to_second);
-}
-
-/// out (cols x rows) := in (rows x cols, at most kSquare each) transposed: words of any type, rows
-/// `in_stride` and `out_stride` words apart.
-void transpose_words(const void* in, Index in_stride, Index rows, Index cols, std::uint32_t* out,
-                     Index out_stride) {
-  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {
-    if (rows == kSquare && cols == kSquare) {
-      transpose_square(static_cast<const real*>(in), in_stride, reinterpret_cast<real*>(out),
-                       out_stride);
-      return;
-    }
-  }
-  for (Index i = 0; i < rows; ++i) {
-    for (Index j = 0; j < cols; ++j) {
-      const auto* from = static_cast<const char*>(in) + (i * in_stride + j) * 4;
-      std::memcpy(out + j * out_stride + i, from, 4);
-    }
-  }
 }
 
 /// Packs a panel in pairs of a transposed operand, whose stored rows hold the pairs.
@@ -241,20 +246,11 @@ void bf16_columns(const T* data, const Operand& a, Index k, Index count, Index s
 
 void transpose(const real* in, Index in_stride, Index rows, Index cols, real* out,
                Index out_stride) {
-  for (Index i = 0; i < rows; i += kSquare) {
-    for (Index j = 0; j < cols; j += kSquare) {
-      const real* from = in + i * in_stride + j;
-      real* to = out + j * out_stride + i;
-      if (i + kSquare <= rows && j + kSquare <= cols) {
-        transpose_square(from, in_stride, to, out_stride);
-        continue;
-      }
-      for (Index y = 0; y < std::min(kSquare, cols - j); ++y) {
-        for (Index x = 0; x < std::min(kSquare, rows - i); ++x)
-          to[y * out_stride + x] = from[x * in_stride + y];
-      }
-    }
-  }
+  transpose_any<real>(in, in_stride, rows, cols, out, out_stride);
+}
+void transpose_words(const void* in, Index in_stride, Index rows, Index cols, std::uint32_t* out,
+                     Index out_stride) {
+  transpose_any<std::uint32_t>(in, in_stride, rows, cols, out, out_stride);
 }
 
 Index padded_inner(Format format, Index k) {

@@ -36,6 +36,9 @@ void panel(Format format, const Operand& b, Index first, void* out);
 /// out (cols x rows, rows `out_stride` apart) := in (rows x cols) transposed.
 void transpose(const real* in, Index in_stride, Index rows, Index cols, real* out,
                Index out_stride);
+/// The same for words of two bfloat16s, `in` being an array of either.
+void transpose_words(const void* in, Index in_stride, Index rows, Index cols, std::uint32_t* out,
+                     Index out_stride);
 
 /// Longest rows, in elements, that tiles read without packing: beyond, each element of a column is
 /// on a different page.

@@ -17,16 +17,6 @@ SavedTensor::SavedTensor(const Tensor& x, Precision precision) : shape_(x.shape(
   });
 }
 
-Tensor SavedTensor::values() const {
-  if (bf16_ == nullptr) return values_;
-  Tensor x = Tensor::empty(shape_);
-  const auto* bits = static_cast<const std::uint16_t*>(bf16_.get());
-  parallel_ranges(x.size(), kElementGrain, [&](Index begin, Index n) {
-    for (Index i = begin; i < begin + n; ++i) x.data()[i] = from_bf16_bits(bits[i]);
-  });
-  return x;
-}
-
 Operand SavedTensor::matrix() const {
   return {values_.data(), shape_.rows(), shape_.last(),
           shape_.last(),  false,         static_cast<const std::uint16_t*>(bf16_.get())};

@@ -15,8 +15,6 @@ class SavedTensor {
   SavedTensor(const Tensor& x, Precision precision);
 
   const Shape& shape() const { return shape_; }
-  /// Returns the elements as products read them: the tensor itself, or a rounded copy.
-  Tensor values() const;
   /// Returns all rows of the last axis.
   Operand matrix() const;
 

@@ -9,29 +9,6 @@ namespace {
 
 constexpr Index kWords = kBlockRows / 2;  // of a key in RoundedTile
 
-/// Joins two rows element by element; `odd` may be null for zeros.
-void join_rows(const std::uint16_t* even, const std::uint16_t* odd, Index width,
-               std::uint32_t* to) {
-  if (odd != nullptr) {
-    for (Index i = 0; i < width; ++i) to[i] = bf16_pair(even[i], odd[i]);
-  } else {
-    for (Index i = 0; i < width; ++i) to[i] = even[i];
-  }
-}
-
-/// to (words x kBlockRows) := from (count x words) transposed, with zeros in the other columns.
-void transpose_words(const std::uint32_t* from, Index count, Index words, std::uint32_t* to) {
-  if constexpr (sizeof(real) == sizeof(std::uint32_t)) {  // moves bits, whatever they mean
-    pack::transpose(reinterpret_cast<const real*>(from), words, count, words,
-                    reinterpret_cast<real*>(to), kBlockRows);
-  } else {
-    for (Index i = 0; i < count; ++i)
-      for (Index j = 0; j < words; ++j) to[j * kBlockRows + i] = from[i * words + j];
-  }
-  for (Index j = 0; j < words; ++j)
-    std::fill(to + j * kBlockRows + count, to + (j + 1) * kBlockRows, 0u);
-}
-
 std::uint32_t* as_words(real* memory) { return reinterpret_cast<std::uint32_t*>(memory); }
 const std::uint32_t* as_words(const real* memory) {
   return reinterpret_cast<const std::uint32_t*>(memory);
@@ -51,23 +28,7 @@ Pairs pairs_of(Precision precision) {
 
 HeadOperand HeadOperand::transposable() const {
   HeadOperand result = *this;
-  if (!rounded_.allocated()) return result;
-  const Shape& s = rounded_.shape();
-  const Index width = s.last(), pairs = ceil_div(s[1], 2);
-  const auto memory =
-      pool::allocate(static_cast<size_t>(s[0] * s[2] * pairs * width) * sizeof(std::uint32_t));
-  result.pairs_ = {memory, static_cast<std::uint32_t*>(memory.get())};
-  constexpr Index kTokens = 64;
-  const Index parts = ceil_div(s[1], kTokens);
-  parallel_for(s[0] * s[2] * parts, [&](Index task) {
-    const Index head = task / parts, first = task % parts * kTokens;
-    const std::uint16_t* from = rounded_.row(head / s[2], head % s[2], first);
-    std::uint32_t* to = result.pairs_.get() + (head * pairs + first / 2) * width;
-    for (Index t = first; t < std::min(s[1], first + kTokens); t += 2, to += width) {
-      join_rows(from, t + 1 < s[1] ? from + rounded_.row_size() : nullptr, width, to);
-      from += 2 * rounded_.row_size();
-    }
-  });
+  if (rounded_.allocated()) result.pairs_ = rounded_.pairs();
   return result;
 }
 
@@ -93,10 +54,13 @@ void pack_queries(const HeadRows& from, const Block& block, double scale, const 
   }
   const Index words = from.words_per_row();
   const std::uint32_t* first = from.words + block.begin * words;
-  transpose_words(first, block.rows, words, as_words(to.panel));
+  std::uint32_t* panel = as_words(to.panel);
+  pack::transpose_words(first, words, block.rows, words, panel, kBlockRows);
+  for (Index i = 0; i < words; ++i)
+    std::fill(panel + i * kBlockRows + block.rows, panel + (i + 1) * kBlockRows, 0u);
   for (Index i = 0; to.rows != nullptr && i < block.rows; i += 2) {
     const auto* even = reinterpret_cast<const std::uint16_t*>(first + i * words);
-    join_rows(even, i + 1 < block.rows ? even + 2 * words : nullptr, from.width,
+    join_bf16(even, i + 1 < block.rows ? even + 2 * words : nullptr, from.width,
               as_words(to.rows) + i / 2 * from.width);
   }
 }

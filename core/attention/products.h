@@ -44,7 +44,7 @@ class HeadOperand {
  private:
   Tensor plain_;
   RoundedHeads rounded_;
-  std::shared_ptr<std::uint32_t> pairs_;  // (B, heads, ceil(T / 2), width)
+  std::shared_ptr<std::uint32_t> pairs_;  // of RoundedHeads
 };
 
 /// Queries of one block, or their output gradients, as right operands.

@@ -12,7 +12,7 @@ constexpr Index kStep = 8;  // elements of a loop that the compiler vectorizes
 /// Calls f(b, head, first token, tokens) for all heads, on all threads.
 template <class F>
 void for_each_head(const Shape& s, F&& f) {
-  constexpr Index kTokens = 64;
+  constexpr Index kTokens = 64;  // even, so that pairs have one owner
   const Index parts = ceil_div(s[1], kTokens);
   parallel_for(s[0] * s[2] * parts, [&](Index task) {
     const Index t = task % parts * kTokens, head = task / parts;
@@ -38,6 +38,19 @@ RoundedHeads::RoundedHeads(const Tensor& x) : shape_(x.shape()) {
       if (size > width) to[width] = 0;
     }
   });
+}
+
+std::shared_ptr<std::uint32_t> RoundedHeads::pairs() const {
+  const Index width = shape_.last(), count = ceil_div(shape_[1], 2);
+  const auto memory = pool::allocate(static_cast<size_t>(shape_[0] * shape_[2] * count * width) *
+                                     sizeof(std::uint32_t));
+  auto* const words = static_cast<std::uint32_t*>(memory.get());
+  for_each_head(shape_, [&](Index b, Index head, Index first, Index tokens) {
+    std::uint32_t* to = words + ((b * shape_[2] + head) * count + first / 2) * width;
+    for (Index t = first; t < first + tokens; t += 2, to += width)
+      join_bf16(row(b, head, t), t + 1 < shape_[1] ? row(b, head, t + 1) : nullptr, width, to);
+  });
+  return {memory, words};
 }
 
 Tensor RoundedHeads::values() const {

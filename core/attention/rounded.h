@@ -21,6 +21,9 @@ class RoundedHeads {
   Tensor values() const;
   /// Returns the elements of a row in memory.
   Index row_size() const { return round_up(shape_.last(), 2); }
+  /// Returns the rows joined in pairs, (B, heads, ceil(T / 2), width): word (t / 2, i) has element
+  /// i of tokens t and t + 1, or 0 after the last one.
+  std::shared_ptr<std::uint32_t> pairs() const;
   /// Returns the bits of one row; the next token follows.
   const std::uint16_t* row(Index b, Index head, Index t) const {
     return bits_.get() + ((b * shape_[2] + head) * shape_[1] + t) * row_size();

@@ -14,7 +14,6 @@ constexpr std::pair<Index, Index> kSizes[] = {{1, 1},    {3, 70},   {40, 33},  {
 TEST(SavedTensor, shares_a_tensor_if_nothing_is_rounded) {
   const Tensor x = test::random({3, 5}, "x");
   const SavedTensor saved(x, Precision::full);
-  EXPECT_EQ(saved.values().data(), x.data());
   EXPECT_EQ(saved.matrix().data, x.data());
   EXPECT_EQ(saved.matrix().bf16, nullptr);
 }
@@ -26,15 +25,16 @@ TEST(SavedTensor, keeps_rounded_elements_in_two_bytes_each) {
   EXPECT_EQ(pool::stats().bytes_in_use - before, 2u * x.size());
   Tensor rounded = x.clone();
   round_bf16(rounded.data(), rounded.size());
-  EXPECT_TRUE(test::same(saved.values(), rounded));
-  EXPECT_EQ(saved.values().shape(), x.shape());
+  for (Index i = 0; i < x.size(); ++i)
+    EXPECT_EQ(from_bf16_bits(saved.matrix().bf16[i]), rounded.data()[i]) << i;
+  EXPECT_EQ(saved.shape(), x.shape());
   EXPECT_EQ(saved.matrix().rows, 600);
   EXPECT_EQ(saved.matrix().cols, 32);
 }
 
 TEST(SavedTensor, of_no_elements_has_none) {
   for (const Precision precision : {Precision::full, Precision::bf16_emulated})
-    EXPECT_EQ(SavedTensor(Tensor::empty({0, 4}), precision).values().shape(), (Shape{0, 4}));
+    EXPECT_EQ(SavedTensor(Tensor::empty({0, 4}), precision).matrix().rows, 0);
 }
 
 /// Returns the bytes of a panel of B, or of columns [k, k + count) of A as tiles read them.

@@ -127,8 +127,8 @@ void append(MetricsTable& table, Index step, const Metrics& metrics);
 MetricsTable read_metrics(const std::filesystem::path& path);
 
 /// Returns the logged values of one number metric with their steps, faster than read_metrics, since
-/// it parses a line only as far as the metric. Checks the step of every line. Throws as read_metrics
-/// does, except for what follows the metric in its line.
+/// it parses a line only as far as the metric. Checks the step of every line. Throws as
+/// read_metrics does, except for what follows the metric in its line.
 std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& path,
                                                   std::string_view metric);
 

@@ -82,9 +82,9 @@ esac)");
 TEST_F(Checks, stay_passed_if_only_other_files_change) {
   write_dev(":");
   commit();
-  const auto changed = [&](const std::string& file) {
+  const auto changed = [&](const std::string& file, const char* line = "a line") {
     fs::create_directories((dir_ / file).parent_path());
-    std::ofstream(dir_ / file, std::ios::app) << "a line\n";
+    std::ofstream(dir_ / file, std::ios::app) << line << '\n';
     git("add -A");
     git("commit -qm 'Change a file'");
     return output(shell("tests/check/check.sh mutants soak test"));
@@ -101,6 +101,10 @@ TEST_F(Checks, stay_passed_if_only_other_files_change) {
               AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
   EXPECT_THAT(changed("train/app/main.cpp"),
               AllOf(passed("mutants"), Not(passed("soak")), Not(passed("test"))));
+  EXPECT_THAT(changed("core/tensor.h", "  // Explains the next line."),
+              AllOf(passed("mutants"), passed("soak"), Not(passed("test"))));
+  EXPECT_THAT(changed("core/tensor.h", "int a;  // Was explained."),
+              AllOf(Not(passed("mutants")), Not(passed("soak")), Not(passed("test"))));
   EXPECT_THAT(changed("tests/core/gemm_test.cpp"),
               AllOf(Not(passed("mutants")), passed("soak"), Not(passed("test"))));
   EXPECT_THAT(changed("tests/soak/soak.sh"), AllOf(Not(passed("soak")), Not(passed("test"))));

@@ -47,9 +47,9 @@ for part in "$@"; do
     d_3) train d_3 d 'grid={train.steps: [9143]}' 'seeds=[403, 404]' ;;
     e_1) train e_1 e 'seeds=[501, 502]' ;;
     e_2) train e_2 e 'seeds=[503, 504]' ;;
-    # No claim is about these two lengths alone.
-    g_1) train g_1 g 'zip={data.seq_len: [64], data.batch_size: [32]}' 'claims=""' ;;
-    g_2) train g_2 g 'zip={data.seq_len: [256], data.batch_size: [8]}' 'claims=""' ;;
+    # No claim is about these two lengths alone, so two seeds are enough.
+    g_1) train g_1 g 'zip={data.seq_len: [64], data.batch_size: [32]}' 'seeds=[701, 702]' 'claims=""' ;;
+    g_2) train g_2 g 'zip={data.seq_len: [256], data.batch_size: [8]}' 'seeds=[701, 702]' 'claims=""' ;;
     g_3) train g_3 g 'zip={data.seq_len: [1024], data.batch_size: [2]}' ;;
     *)
       echo "size_ladder: no part is called '$part'" >&2

@@ -74,7 +74,14 @@ PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& m
   if (!(estimate.error > 0)) return estimate;
   const auto [variance, degrees] =
       sum_of_errors(std::array{ErrorPart{estimate.error * estimate.error, estimate.degrees}, more});
-  return t_estimate(estimate.difference.mean, std::sqrt(variance), degrees, estimate.pairs);
+  const auto with_degrees = [&, error = std::sqrt(variance)](double each) {
+    return t_estimate(estimate.difference.mean, error, each, estimate.pairs);
+  };
+  PairedDifference both = with_degrees(degrees);
+  if (both.difference.half_width < estimate.difference.half_width)
+    return with_degrees(estimate.degrees);
+  both.p = std::max(both.p, estimate.p);
+  return both;
 }
 
 PairedDifference with_error_over_groups(const PairedDifference& estimate,

@@ -147,8 +147,8 @@ TEST(ErrorParts, add_up_with_the_degrees_of_welch_and_satterthwaite) {
 TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
   const PairedDifference seeds =
       paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
-  const ErrorPart text = mean_error(std::array{0.1, 0.3, 0.2, 0.4});
-  EXPECT_NEAR(text.variance, 0.05 / 3 / 4, 1e-15);
+  const ErrorPart text = mean_error(std::array{0.1, 0.7, 0.2, 1.0});
+  EXPECT_NEAR(text.variance, 0.54 / 3 / 4, 1e-15);
   EXPECT_EQ(text.degrees, 3);
   const PairedDifference both = with_error(seeds, text);
   EXPECT_EQ(both.difference.mean, seeds.difference.mean);
@@ -160,6 +160,19 @@ TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
               1e-15);
   const PairedDifference equal = paired_difference(std::array{1., 1., 1.}, std::array{0., 0., 0.});
   EXPECT_EQ(with_error(equal, text).p, equal.p) << "no spread is known, so signs judge";
+}
+
+TEST(ErrorParts, never_narrow_an_interval_by_their_degrees_of_freedom) {
+  const PairedDifference seeds =
+      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
+  const double variance = seeds.error * seeds.error;
+  const PairedDifference small = with_error(seeds, {0.1 * variance, 63});
+  EXPECT_GT(small.difference.half_width, seeds.difference.half_width);
+  EXPECT_NEAR(small.error, std::sqrt(1.1) * seeds.error, 1e-15);
+  EXPECT_EQ(small.degrees, 2);
+  const PairedDifference large = with_error(seeds, {4 * variance, 63});
+  EXPECT_GT(large.difference.half_width, seeds.difference.half_width);
+  EXPECT_GE(large.p, seeds.p);
 }
 
 TEST(ErrorParts, of_groups_of_documents_are_that_of_their_mean_without_groups_that_lack_a_score) {

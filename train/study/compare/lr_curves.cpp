@@ -186,14 +186,7 @@ stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
     summed += 1;
   }
   for (double& group : sum) group /= summed;
-  const stats::PairedDifference seeds = stats::paired_difference(of_a, of_b);
-  stats::PairedDifference both = stats::with_error_over_groups(seeds, std::move(sum));
-  // The error of the text has more degrees of freedom, but must not narrow the interval.
-  if (both.difference.half_width < seeds.difference.half_width) {
-    both.difference = seeds.difference;
-    both.p = std::max(both.p, seeds.p);
-  }
-  return both;
+  return stats::with_error_over_groups(stats::paired_difference(of_a, of_b), std::move(sum));
 }
 
 std::vector<LrPoint> lr_points(const Arm& arm) {

@@ -99,6 +99,11 @@ void dry_run(const SweepConfig& sweep, const SweepRequest& request) {
                            rate.str());
   }
   console << "\n";
+  try {
+    require_data(sweep, progress);
+  } catch (const Error& error) {
+    console << "these runs cannot start: " << error.what() << "\n";
+  }
 }
 
 }  // namespace difftape::study

@@ -57,7 +57,7 @@ RunProgress inspect_directory(const SweepRun& run) {
     if (!run.selected) return progress;
     throw OutputError(
         fmt::format("{} already exists and does not contain this run: {}; remove it, or choose "
-                    "another directory with --out",
+                    "another directory with --out, or --out auto",
                     dir.string(), other));
   }
   progress.on_disk = fs::exists(dir / "status.json", ignored);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -51,6 +52,15 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   return all;
 }
 
+/// Returns the values of all keys data.*, one per line.
+std::string keys_of_data(const run::Config& config) {
+  std::string text;
+  for (const auto& [key, value] : flat_config(config)) {
+    if (key.starts_with("data.")) text += fmt::format("{}: {}\n", key, value);
+  }
+  return text;
+}
+
 /// Returns the digest of the local data that a run with this configuration reads.
 std::string digest_here(const run::Config& config) {
   const auto info = make_dataset(config.data, config.model, config.run.seed)->info();
@@ -61,13 +71,7 @@ std::string digest_here(const run::Config& config) {
 /// Throws DataError if runs taken from results were trained on other data than the local files.
 /// Missing files matter only if a run that reads them is still to be trained.
 void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProgress>& progress) {
-  const auto data_keys = [&](std::size_t run) {
-    std::string text;
-    for (const auto& [key, value] : flat_config(sweep.runs[run].config())) {
-      if (key.starts_with("data.")) text += fmt::format("{}: {}\n", key, value);
-    }
-    return text;
-  };
+  const auto data_keys = [&](std::size_t run) { return keys_of_data(sweep.runs[run].config()); };
   std::set<std::string> waiting;  // data that queued runs read
   for (std::size_t i = 0; i < progress.size(); ++i) {
     if (progress[i].waits()) waiting.insert(data_keys(i));
@@ -184,6 +188,7 @@ class OpenSweep {
   explicit OpenSweep(const SweepConfig& sweep) : lock_(created(sweep.out)), index(sweep) {
     if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
     progress = inspect_all(sweep);
+    require_data(sweep, progress);
     require_data_of_results(sweep, progress);
     for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
     index.write();
@@ -198,6 +203,22 @@ class OpenSweep {
 };
 
 }  // namespace
+
+void require_data(const SweepConfig& sweep, const std::vector<RunProgress>& progress) {
+  std::set<std::string> tried;
+  std::exception_ptr first;
+  for (std::size_t i = 0; i < progress.size(); ++i) {
+    const run::Config& config = sweep.runs[i].config();
+    if (!progress[i].waits() || !tried.insert(keys_of_data(config)).second) continue;
+    try {
+      static_cast<void>(make_dataset(config.data, config.model, config.run.seed));
+      return;
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
+}
 
 std::vector<std::string> start_elsewhere(const SweepConfig& sweep) {
   const OpenSweep open(sweep);

@@ -27,8 +27,9 @@ struct SweepRequest {
 /// <out>/index.csv and compares all existing runs, on the console and in files of <out>. Complete
 /// runs with the same configuration are kept; interrupted ones resume. A diverged run is a result.
 /// A failed run is reported and does not stop the others. Returns ok, the code of the signal that
-/// stopped the sweep, or the code of the first failed run. Throws OutputError, before any training,
-/// if a run's directory contains something else or another process trains there.
+/// stopped the sweep, or the code of the first failed run. Before any training, throws OutputError
+/// if a run's directory contains something else or another process trains there, and what
+/// require_data throws.
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 // The parts of run_sweep for runs that independent processes train.
@@ -42,8 +43,12 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
 /// Updates index.csv and compares the existing runs.
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
+/// Throws MissingInput, DataError or ConfigError if runs are left to train and none of them can use
+/// its data.
+void require_data(const SweepConfig& sweep, const std::vector<RunProgress>& progress);
+
 /// Prints one line per run: state, parameters, tokens, steps and FLOPs, and estimates the remaining
-/// time from the speed of finished runs. Writes nothing.
+/// time from the speed of finished runs. Says so if the data cannot be used. Writes nothing.
 void dry_run(const SweepConfig& sweep, const SweepRequest& request);
 
 /// Options of a submission to Slurm.

@@ -156,6 +156,18 @@ TEST_F(Sweep, a_failed_arm_is_reported_and_the_others_continue) {
   EXPECT_TRUE(exists("out/report.html"));
 }
 
+TEST_F(Sweep, stops_before_training_if_no_arm_can_use_its_data) {
+  const std::string gone = (project / "gone.txt").string() + ": no such file\nin data.path\n";
+  const Outcome listed = sweep({"--set", "data.path=[gone.txt]", "--dry-run"});
+  EXPECT_EQ(listed.exit, 0) << listed.err;
+  EXPECT_THAT(listed.out, EndsWith("\nthese runs cannot start: " + gone));
+  const Outcome outcome = sweep({"--set", "data.path=[gone.txt]"});
+  EXPECT_EQ(outcome.exit, 66);
+  EXPECT_EQ(outcome.err, "difftape: " + gone);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_FALSE(exists("out/softmax"));
+}
+
 TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {
   fs::create_directories(project / "out/softmax");
   put(project / "out/softmax/thesis.tex", "precious");
@@ -164,7 +176,7 @@ TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {
   EXPECT_EQ(outcome.err,
             "difftape: out/softmax already exists and does not contain this run: cannot read "
             "out/softmax/config.yaml: No such file or directory; remove "
-            "it, or choose another directory with --out\n");
+            "it, or choose another directory with --out, or --out auto\n");
   EXPECT_FALSE(exists("out/diff_v1"));
   EXPECT_EQ(contents(project / "out/softmax/thesis.tex"), "precious");
 }

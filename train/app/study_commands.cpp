@@ -113,8 +113,11 @@ void print_power(const study::SweepConfig& sweep) {
   };
   if (count < 2 && std::ranges::any_of(sweep.claims->claims, plans_none))
     throw UsageError("sweep --power: one seed decides nothing; give more in sweep.seeds");
+  const bool of_text = std::ranges::all_of(
+      sweep.runs, [](auto& each) { return each.config().data.type == run::DataKind::text; });
   fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth,
-                              claims_elsewhere(*sweep.claims, sweep.runs)));
+                              claims_elsewhere(*sweep.claims, sweep.runs),
+                              of_text ? run::DataKind::text : run::DataKind::tokens));
 }
 
 struct SweepArguments {

@@ -23,7 +23,7 @@ TEST(Console, training_completes_without_a_reader_and_its_log_is_complete) {
   project.save();
   EXPECT_EQ(into_head(project, "train tiny.yaml"), 0);
   EXPECT_EQ(contents(project / "errors"), "");
-  EXPECT_THAT(contents(project / "first"), HasSubstr(" for training, read "));
+  EXPECT_THAT(contents(project / "first"), HasSubstr(" for training, "));
   const std::string log = contents(project / "runs/tiny/stdout.log");
   EXPECT_THAT(log, HasSubstr("\nstep 60/60 "));
   EXPECT_THAT(log, HasSubstr("finished; results are in runs/tiny\n"));
@@ -48,7 +48,8 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
   project.config = test::explosive(project.config);
   project.save();
   std::ofstream(project / "sweep.yaml")
-      << "base: tiny.yaml\nsweep: {seeds: [1, 2], arms: {a: {}, b: {optim.lr: 0.01}}}\n";
+      << "base: tiny.yaml\nsweep:\n  seeds: [1, 2]\n  lr: [1.0e+30, 0.01]\n"
+         "  arms: {a: {}, b: {model.attention.kind: diff_v2}}\n";
   std::string printed;
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"train", "tiny.yaml"},
@@ -92,6 +93,11 @@ TEST(Completion, of_bash_offers_commands_their_options_and_files) {
   EXPECT_EQ(offered("difftape export runs/mine --format ''", 4).out, "safetensors\nhf\n");
   EXPECT_EQ(offered("difftape train a.yaml --set optim.wa", 4).out, "optim.warmup_steps=\n");
   EXPECT_EQ(offered("difftape config show --set optim.wa", 4).out, "optim.warmup_steps=\n");
+  // Bash makes a word of each '='.
+  const std::string kind = "difftape train a.yaml --set model.attention.kind = ";
+  EXPECT_THAT(offered(kind, 5).out, HasSubstr("softmax\nsoftmax1\n"));
+  EXPECT_EQ(offered(kind + "diff_v", 6).out, "diff_v1\ndiff_v2\n");
+  EXPECT_EQ(offered("difftape config keys optim.wa", 3).out, "optim.warmup_steps\n");
 }
 
 std::string name_of(pid_t process) { return contents(fmt::format("/proc/{}/comm", process)); }

@@ -69,6 +69,7 @@ TEST(Doctor, describes_the_machine_and_the_build) {
   EXPECT_EQ(product[0], "full");
   EXPECT_GT(std::stod(product[1]), 0.1);
   EXPECT_LT(std::stod(product[8]), 1e-6) << "error";
+  EXPECT_EQ(test::count(doctor.out, "% of peak"), 1u) << "the peak is not of bf16";
   const Outcome other = test::run({"doctor"}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_THAT(other.out, AllOf(HasSubstr(", f64, "), HasSubstr("multiply-add, f64")));
 }

@@ -16,9 +16,6 @@ namespace {
 constexpr const char* kSingleRunsNote =
     "Each row is one run. One seed has no interval and decides nothing, however large the "
     "difference.";
-constexpr const char* kStudyNote =
-    "Rows are means over complete runs; losses are means over finished ones. +- is half of a 95 % "
-    "t-interval. Differences are paired by seed. p is corrected by Holm over the table.";
 constexpr const char* kLrNote =
     "lr*: vertex of a parabola in log lr through the lowest mean loss over the seeds and its two "
     "neighbors. Gap: final loss at an arm's lr* minus the baseline's at its own lr*, paired by "
@@ -168,13 +165,16 @@ std::string tables_text(const Study& study, std::size_t width) {
     }
     return text;
   };
-  std::string text = paragraphs(headline(study)) + '\n';
-  if (study.runs().size() == study.arms.size()) {
-    return text + to_text(run_table(study)) +
-           paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") + paragraphs(tasks_note(study));
+  const bool single_runs = study.runs().size() == study.arms.size();
+  const system::Table table = single_runs ? run_table(study) : study_table(study);
+  std::string text = paragraphs(headline(study)) + '\n' +
+                     (single_runs ? to_text(table) : to_text(table, width, 2)) +
+                     paragraphs(with_loss_unit(study, columns_note(table)));
+  if (single_runs) {
+    return text + paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "") +
+           paragraphs(tasks_note(study));
   }
-  text += to_text(study_table(study), width, 2) + paragraphs(kStudyNote) +
-          paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
+  text += paragraphs(dropped_note(study)) + paragraphs(tasks_note(study));
   const std::vector<LrCurve> curves = lr_curves(study);
   const system::Table rates = lr_table(curves);
   if (rates.rows.empty()) return text;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -147,6 +148,24 @@ Columns study_columns(const Quantity& quantity, const Study& study) {
   return columns;
 }
 
+/// Notes on the columns whose name or group begins with the key.
+constexpr std::pair<std::string_view, const char*> kColumnNotes[] = {
+    {"seeds", "Rows are means over complete runs; losses are means over finished ones."},
+    {"val", "Losses are in nats per token; val is the last validation."},
+    {"train", "train is the mean over the last 5 % of the steps."},
+    {"+-",
+     "+- is half of a 95 % t-interval over seeds only; the intervals of the headline and of claims "
+     "about losses also cover the sampling error of the held-out text."},
+    {"val vs", "\"vs\" is the difference from the baseline, paired by seed."},
+    {"p (Holm)", "p (Holm) is the p value of this difference, corrected by Holm over the table."},
+    {"spikes",
+     "Spikes are steps far outside the range of the steps before them, counted after the first "
+     "10 % of a run."},
+    {"sd/median",
+     "sd/median is the standard deviation of grad_norm divided by its median in the second half "
+     "of a run, up to where the learning rate falls."},
+    {"tokens to 2.5", "tokens to 2.5 ends at the first validation loss below 2.5."}};
+
 std::string rate_text(double lr) { return number(lr, "{:.3g}", "-"); }
 
 }  // namespace
@@ -187,6 +206,17 @@ system::Table study_table(const Study& study) {
   }
   append(table, states);
   return table;
+}
+
+std::string columns_note(const system::Table& table) {
+  std::vector<const char*> notes;
+  for (const auto& [key, text] : kColumnNotes) {
+    const auto begins = [&of = key](const system::Column& column) {
+      return column.name.starts_with(of) || column.group.starts_with(of);
+    };
+    if (std::ranges::any_of(table.columns, begins)) notes.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(notes, " "));
 }
 
 std::string dropped_note(const Study& study) {

@@ -24,6 +24,8 @@ system::Table run_table(const Study& study);
 /// Returns one row per arm and learning rate: means over its complete runs, and losses over
 /// finished ones with the half-width of their 95 % interval.
 system::Table study_table(const Study& study);
+/// Explains the columns that run_table or study_table shows.
+std::string columns_note(const system::Table& table);
 /// Returns how many pairs of runs the differences of study_table exclude because one diverged;
 /// empty if none.
 std::string dropped_note(const Study& study);

@@ -94,10 +94,10 @@ void write_forest(const Study& study, const JudgedClaims& claims,
 }
 
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {
-  if (study.lrs().size() < 2) {
+  if (!study.is_swept()) {
     throw UsageError(
-        "report: --svg needs runs of at least two peak learning rates; sweep optim.lr, or remove "
-        "--svg");
+        "report: --svg needs an arm with at least two peak learning rates; sweep optim.lr, or "
+        "remove --svg");
   }
   const std::string curve = lr_curve_svg(lr_curves(study), SvgKind::standalone);
   system::replace_text(path, with_loss_unit(study, curve));

@@ -31,8 +31,8 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
 void write_forest(const Study& study, const JudgedClaims& claims,
                   const std::filesystem::path& path);
 
-/// Writes the learning-rate curve as SVG on white. Throws UsageError for a study with a single
-/// learning rate, and OutputError.
+/// Writes the learning-rate curve as SVG on white. Throws UsageError if no arm has two learning
+/// rates, and OutputError.
 void write_lr_curve(const Study& study, const std::filesystem::path& path);
 
 /// Writes lr_optimum.csv (train/study/compare/lr_curves.h) next to a page. Throws OutputError.

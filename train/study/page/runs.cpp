@@ -20,13 +20,6 @@ namespace fs = std::filesystem;
 /// Maximum number of runs for which the first table has one row per run.
 constexpr std::size_t kFewRuns = 12;
 
-constexpr const char* kRunsNote =
-    "Losses are in nats per token. Train is the mean "
-    "over the last 5&nbsp;% of steps, val the last validation. Spikes are steps far outside the "
-    "range of the steps before them, counted after the first 10&nbsp;% of a run. Late sd/median is "
-    "the standard deviation of grad_norm divided by its median in the second half of a run, up to "
-    "where the learning rate falls.";
-
 constexpr const char* kLrNote =
     "Lines are means over the seeds of the ladder, and bands reach from the lowest to the highest "
     "seed. Stars mark lr*, the vertex of a parabola in log lr through the lowest mean and its two "
@@ -58,7 +51,8 @@ std::string per_run_table(const Study& study, const fs::path& page_dir) {
     for (const RunRecord* run : study.arms[arm].runs())
       marks.push_back({arm, run->diverged(), file_links(run->dir, page_dir)});
   }
-  return marked_table(run_table(study), marks);
+  const system::Table table = run_table(study);
+  return marked_table(table, marks) + note(escape_html(columns_note(table)));
 }
 
 /// Returns a table whose rows begin with the name of an arm.
@@ -87,17 +81,17 @@ std::string lr_csv(const std::vector<LrCurve>& curves) {
 
 std::string runs_section(const Study& study, const fs::path& page_dir) {
   const std::size_t runs = study.runs().size();
-  if (runs == study.arms.size() && runs <= kFewRuns)
-    return per_run_table(study, page_dir) + note(kRunsNote);
+  if (runs == study.arms.size() && runs <= kFewRuns) return per_run_table(study, page_dir);
+  const system::Table table = study_table(study);
   const std::string dropped = dropped_note(study);
-  return arm_table(study_table(study), study) + note(kRunsNote) +
+  return arm_table(table, study) + note(escape_html(columns_note(table))) +
          (dropped.empty() ? "" : note(escape_html(dropped))) +
          fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
          per_run_table(study, page_dir) + "</details>\n";
 }
 
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
-  if (study.lrs().size() < 2) return "";
+  if (!study.is_swept()) return "";
   const system::Table table = lr_table(curves);
   const bool wide = std::ranges::any_of(curves, [&](const LrCurve& each) {
     return each.task != curves[0].task || each.d_model != curves[0].d_model;

@@ -74,6 +74,12 @@ run      parameters   train     val  val vs softmax  loss  grad  median    p99  
 softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
 diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  diverged at step 400 (train/loss)
 diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
+Losses are in nats per byte; val is the last validation. train is the mean over
+the last 5 % of the steps. "vs" is the difference from the baseline, paired by
+seed. Spikes are steps far outside the range of the steps before them, counted
+after the first 10 % of a run. sd/median is the standard deviation of grad_norm
+divided by its median in the second half of a run, up to where the learning rate
+falls.
 Each row is one run. One seed has no interval and decides nothing, however large
 the difference.
 )");
@@ -133,6 +139,22 @@ TEST(StudyTable, writes_a_p_that_rounds_to_zero_as_a_bound) {
   const std::vector<RunRecord> runs = records(four_seeds());
   const system::Table table = study_table(make_study(runs));
   EXPECT_EQ(table.rows[1][column(table, "p (Holm)")], "<0.001");
+}
+
+TEST(StudyTable, is_followed_by_notes_on_the_columns_that_it_shows) {
+  std::vector<Result> results = four_seeds();
+  std::vector<RunRecord> runs = records(results);
+  EXPECT_THAT(tables_text(make_study(runs), 2000),
+              AllOf(HasSubstr("\nRows are means over complete runs"), HasSubstr("nats per byte"),
+                    HasSubstr("+- is half of a 95 % t-interval over seeds only; the intervals of "
+                              "the headline and of claims about losses also cover the sampling "
+                              "error of the held-out text."),
+                    HasSubstr("\"vs\" is the difference"), HasSubstr("p (Holm) is"),
+                    Not(HasSubstr("train is")), Not(HasSubstr("sd/median"))));
+  for (Result& each : results) each.lr = each.arm == "diff_v2" ? 2e-3 : 1e-3;
+  runs = records(results);
+  EXPECT_THAT(tables_text(make_study(runs), 2000),
+              AllOf(HasSubstr("+- is half"), Not(HasSubstr("vs")), Not(HasSubstr("Holm"))));
 }
 
 TEST(StudyTable, states_how_many_pairs_its_differences_exclude) {

@@ -253,7 +253,9 @@ TEST(Report, writes_the_learning_rate_curve_as_a_file) {
   const std::vector<RunRecord> runs = collect_runs(dirs).runs;
   write_lr_curve(make_study(runs), dir / "lr.svg");
   EXPECT_THAT(contents(dir / "lr.svg"), StartsWith("<svg xmlns="));
-  EXPECT_THAT([&] { write_lr_curve(make_study(std::span(runs).first(1)), dir / "lr.svg"); },
+  const std::vector<RunRecord> own_rates{runs[0], runs[3]};
+  EXPECT_EQ(make_study(own_rates).lrs().size(), 2u) << "of different arms";
+  EXPECT_THAT([&] { write_lr_curve(make_study(own_rates), dir / "lr.svg"); },
               ThrowsMessage<UsageError>(HasSubstr("at least two peak learning rates")));
 }
 

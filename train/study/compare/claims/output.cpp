@@ -27,12 +27,12 @@ std::string p_text(const ClaimResult& result) {
   };
   const bool equal = result.claim->expect == Expect::equivalent,
              difference = result.claim->expects_difference();
-  add(difference ? "p" : equal ? "p within the margin" : "p not above the margin", result.p);
+  add(difference ? "p" : equal ? "p of equivalence" : "p of no excess", result.p);
   add("corrected", result.p_corrected);
-  add("by signs", result.p_signs);
-  add(difference ? "within the margin"
-      : equal    ? "beyond the margin"
-                 : "above the margin",
+  add("sign-flip p", result.p_signs);
+  add(difference ? "corrected p of equivalence"
+      : equal    ? "corrected p of a difference"
+                 : "corrected p of an excess",
       result.p_other_corrected);
   return text;
 }

@@ -195,6 +195,16 @@ std::string shown(const Claim& claim, double on_axis) {
                                              : system::number(on_axis, "{:.3g}", "-");
 }
 
+/// Returns the unit of a difference on the axis of comparison.
+std::string unit_of(const Claim& claim, run::DataKind data) {
+  const Quantity& metric = *claim.metric;
+  if (metric.scale == Scale::ratio) return "factor";
+  std::string unit = metric.unit;
+  if (unit == run::loss_unit(run::DataKind::tokens)) unit = run::loss_unit(data);
+  if (metric.scale == Scale::root) unit = fmt::format("sqrt({})", unit);
+  return unit + (claim.over == Over::slope ? " per decade" : "");
+}
+
 }  // namespace
 
 Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
@@ -221,11 +231,12 @@ Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
 }
 
 system::Table power_table(const ClaimsFile& file, Index seeds,
-                          std::span<const std::string> elsewhere) {
+                          std::span<const std::string> elsewhere, run::DataKind data) {
   system::Table table{{{"", "claim", true}, {"", "endpoint", true}}, {}};
   for (const char* head : {"seeds", "SD", "95 % +-", "found at power .8"})
     table.columns.push_back({"", head});
   for (const char* head : {"margin", "power"}) table.columns.push_back({"no difference", head});
+  table.columns.push_back({"", "unit", true});
   for (const Claim& claim : file.claims) {
     const bool here = std::ranges::find(elsewhere, claim.id) == elsewhere.end();
     if (!here || claim.endpoint == Rank::exploratory) continue;
@@ -239,14 +250,14 @@ system::Table power_table(const ClaimsFile& file, Index seeds,
                           fmt::format("{}", fmt::join(power.pairs, " + ")), shown(claim, sd),
                           size(power.half_width), size(power.found),
                           shown(claim, claim.margin_on_axis()),
-                          system::number(power.of_none, "{:.2f}", "-")});
+                          system::number(power.of_none, "{:.2f}", "-"), unit_of(claim, data)});
   }
   return table;
 }
 
 std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
-                       std::span<const std::string> elsewhere) {
-  const system::Table table = power_table(file, seeds, elsewhere);
+                       std::span<const std::string> elsewhere, run::DataKind data) {
+  const system::Table table = power_table(file, seeds, elsewhere, data);
   const std::string others =
       elsewhere.empty()
           ? ""
@@ -257,11 +268,12 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
   if (table.rows.empty())
     return fmt::format("{} has no primary claim{}: all are exploratory\n{}", file.path,
                        elsewhere.empty() ? "" : " about these runs", others);
-  return to_text(table) +
+  return to_text(table, width, 1) +
          system::wrapped(
              fmt::format("The level is {:.3g}, as in the first step of the correction. SD: planned "
                          "standard deviation of the differences of single seeds. No difference: "
-                         "power to find that the difference is within, or not above, the margin.",
+                         "power to find that the difference is within, or not above, the margin. "
+                         "Unit: of SD, +-, found and margin.",
                          first_level(file)),
              width, "") +
          others;

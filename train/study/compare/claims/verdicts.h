@@ -8,6 +8,7 @@
 
 #include "core/names.h"
 #include "core/real.h"
+#include "train/run/data/loss_unit.h"
 #include "train/study/compare/claims/claims_file.h"
 #include "train/study/compare/claims/measure.h"
 #include "train/system/text_table.h"
@@ -84,10 +85,12 @@ struct Power {
 Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds);
 
 /// Returns one row per primary or secondary claim whose id is not in `elsewhere`. Values are in the
-/// unit of the claim if it has a planned deviation.
+/// unit of the claim if it has a planned deviation. `data` gives the unit of losses.
 system::Table power_table(const ClaimsFile& file, Index seeds,
-                          std::span<const std::string> elsewhere = {});
+                          std::span<const std::string> elsewhere = {},
+                          run::DataKind data = run::DataKind::tokens);
 std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
-                       std::span<const std::string> elsewhere = {});
+                       std::span<const std::string> elsewhere = {},
+                       run::DataKind data = run::DataKind::tokens);
 
 }  // namespace difftape::study

@@ -91,6 +91,22 @@ TEST(Verdicts, on_a_difference_within_the_margin_mention_it) {
   EXPECT_EQ(verdict_text(decide(file, {pairs(-0.03, 0.001)}).front()), "supported");
 }
 
+TEST(Verdicts, name_each_p_value) {
+  const auto numbers = [](Expect expect) {
+    ClaimsFile file;
+    file.claims = {claim("c", Rank::primary, expect, 0.02)};
+    return numbers_text(decide(file, {pairs(-0.1)}).front());
+  };
+  const std::string three = "p{} [0-9.e-]+, corrected [0-9.e-]+, sign-flip p 0.0078, ";
+  const auto ends = [&](const char* of, const std::string& last) {
+    return testing::ContainsRegex("; " + fmt::format(fmt::runtime(three), of) + last +
+                                  " [0-9.e-]+$");
+  };
+  EXPECT_THAT(numbers(Expect::lower), ends("", "corrected p of equivalence"));
+  EXPECT_THAT(numbers(Expect::equivalent), ends(" of equivalence", "corrected p of a difference"));
+  EXPECT_THAT(numbers(Expect::not_higher), ends(" of no excess", "corrected p of an excess"));
+}
+
 TEST(Verdicts, need_three_seeds_and_the_control) {
   EXPECT_EQ(finding(claim("c"), pairs(-0.1, 0.01, 2)), Finding::not_tested);
   EXPECT_EQ(finding(claim("c"), pairs(-0.1, 0.01, 1)), Finding::not_tested);
@@ -250,13 +266,15 @@ TEST(Power, of_claims_uses_the_level_of_the_first_step_of_the_correction) {
   const double found = std::stod(rows[0][5]);
   EXPECT_NEAR(stats::two_sided_power(found, error, 7, 0.025), 0.8, 0.01);
   EXPECT_EQ(rows[0][7], fmt::format("{:.2f}", stats::equivalence_power(0.01, error, 7, 0.025)));
+  EXPECT_EQ(rows[0][8], "nats per token");
+  EXPECT_EQ(rows[1][8], "factor");
   EXPECT_EQ(rows[1][3], "x1.14");
   EXPECT_EQ(rows[1][5], "-") << "it expects no difference";
   EXPECT_EQ(rows[1][7],
             fmt::format("{:.2f}", stats::equivalence_power(
                                       std::log(1.5), std::log(1.14) / std::sqrt(8.0), 7, 0.025)));
   EXPECT_THAT(rows[2], ElementsAre("unplanned", "secondary", "6", "-", HasSubstr(" SD"),
-                                   HasSubstr(" SD"), "-", "-"));
+                                   HasSubstr(" SD"), "-", "-", "fraction"));
 }
 
 TEST(Power, of_a_claim_of_no_higher_value_is_one_sided) {
@@ -290,6 +308,7 @@ TEST(Power, of_a_mean_over_sizes_combines_their_seeds) {
   const double error = 0.012 * std::sqrt(1 / 4.0 + 1 / 6.0) / 2;
   EXPECT_EQ(rows[0][4], fmt::format("{:.3g}", stats::student_t_quantile(0.975, 8) * error));
   EXPECT_EQ(rows[1][4], "-") << "the sizes are not known";
+  EXPECT_EQ(rows[1][8], "nats per token per decade");
 }
 
 TEST(Power, explains_that_all_claims_are_exploratory_without_a_primary_one) {

@@ -13,7 +13,10 @@ if(DIFFTAPE_LEVEL)
   difftape_install_levels()
 endif()
 install(DIRECTORY configs DESTINATION share/difftape COMPONENT program)
-install(FILES README.md DESTINATION share/doc/difftape COMPONENT program)
+# The pages, with what they link to.
+install(FILES README.md CONTRIBUTING.md SECURITY.md CITATION.cff
+  DESTINATION share/doc/difftape COMPONENT program)
+install(DIRECTORY docs results DESTINATION share/doc/difftape COMPONENT program)
 install(FILES LICENSE RENAME copyright DESTINATION share/doc/difftape COMPONENT program)
 
 # The libraries, as difftape::kernel, difftape::kernel_f64, ...

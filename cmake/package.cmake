@@ -10,18 +10,19 @@ function(difftape_printed file folder program)
   if(NOT plain STREQUAL file)
     set(compress COMMAND gzip -9nf ${shell}/${plain})
   endif()
-  add_custom_command(OUTPUT ${shell}/${file} DEPENDS ${program}
+  add_custom_command(OUTPUT ${shell}/${file} DEPENDS ${program} ${manual}
     COMMAND ${ARGN} > ${shell}/${plain} ${compress})
   set_property(GLOBAL APPEND PROPERTY difftape_printed ${shell}/${file})
   install(FILES ${shell}/${file} DESTINATION share/${folder} COMPONENT program)
 endfunction()
 find_program(HELP2MAN help2man)
+set(manual ${PROJECT_SOURCE_DIR}/packaging/manual.h2m)
 foreach(program difftape difftape-f64)
   difftape_printed(${program} bash-completion/completions ${program} ${program} completion bash)
   if(HELP2MAN)
     difftape_printed(${program}.1.gz man/man1 ${program} ${HELP2MAN} --no-info
-      --help-option=--help-all --name "find out which attention mechanism trains stably"
-      $<TARGET_FILE:${program}>)
+      --help-option=--help-all --version-string=${PROJECT_VERSION} --include=${manual}
+      --name "find out which attention mechanism trains stably" $<TARGET_FILE:${program}>)
   endif()
 endforeach()
 get_property(printed GLOBAL PROPERTY difftape_printed)

@@ -213,9 +213,10 @@ file(GLOB page_files CONFIGURE_DEPENDS ${page}/page.html ${page}/css/*.css ${pag
 set_source_files_properties(train/study/page/frame.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_DYGRAPHS_DIR=\"${DYGRAPHS_DIR}\";DIFFTAPE_PAGE_DIR=\"${page}\""
   OBJECT_DEPENDS "${page_files}")
-set(modeling ${PROJECT_SOURCE_DIR}/train/run/exchange/modeling_difftape.py)
+set(exchange ${PROJECT_SOURCE_DIR}/train/run/exchange)
 set_source_files_properties(train/run/exchange/export.cpp PROPERTIES
-  COMPILE_DEFINITIONS "DIFFTAPE_MODELING_FILE=\"${modeling}\"" OBJECT_DEPENDS "${modeling}")
+  COMPILE_DEFINITIONS "DIFFTAPE_EXCHANGE_DIR=\"${exchange}\""
+  OBJECT_DEPENDS "${exchange}/modeling_difftape.py;${exchange}/exported_readme.md")
 set_source_files_properties(train/run/data/sources.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
 

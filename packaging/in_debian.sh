@@ -9,9 +9,12 @@ files() { find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path /var 
 
 apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 for file in /usr/share/man/man1/difftape.1.gz /usr/share/bash-completion/completions/difftape \
-  /usr/share/doc/difftape/copyright /usr/share/difftape/configs/sweeps/quickstart.yaml; do
+  /usr/share/doc/difftape/copyright /usr/share/doc/difftape/docs/studies.md \
+  /usr/share/difftape/configs/sweeps/quickstart.yaml; do
   [ -s "$file" ] || fail "no $file"
 done
+zgrep -q '^\.SS "difftape data prepare:"' /usr/share/man/man1/difftape.1.gz ||
+  fail "the manual page lacks a section on difftape data prepare"
 
 useradd --create-home user
 run() { su user -c "cd && $*"; }

@@ -16,6 +16,23 @@ TEST(Installed, brings_license_and_readme_and_no_sources) {
   }
 }
 
+TEST(Installed, links_of_the_pages_lead_to_installed_files) {
+  static const std::regex link(R"(\]\(([^)#\s:]+)(#[^)]+)?\))");
+  const fs::path prefix = fs::path(DIFFTAPE_TEST_PROGRAM).parent_path().parent_path();
+  int links = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(prefix / "share/doc/difftape")) {
+    // CONTRIBUTING.md is about the source tree.
+    if (entry.path().extension() != ".md" || entry.path().stem() == "CONTRIBUTING") continue;
+    const std::string text = contents(entry.path());
+    for (std::sregex_iterator each(text.begin(), text.end(), link), end; each != end; ++each) {
+      EXPECT_TRUE(fs::exists(entry.path().parent_path() / (*each)[1].str()))
+          << entry.path() << ": " << each->str();
+      ++links;
+    }
+  }
+  EXPECT_GE(links, 60);
+}
+
 TEST(Installed, headers_include_each_other_below_difftape_only) {
   const fs::path prefix = fs::path(DIFFTAPE_TEST_PROGRAM).parent_path().parent_path();
   int headers = 0;
@@ -44,7 +61,11 @@ TEST(Installed, program_finds_the_configurations_that_came_with_it) {
   EXPECT_THAT(mine.out, HasSubstr("share/difftape/configs/base/text_0.2m.yaml"));
   EXPECT_THAT(
       test::error(66, project.difftape({"config", "show", "configs/variants/diff_v3.yaml"})),
-      HasSubstr("configs/variants/diff_v3.yaml: no such file"));
+      HasSubstr("configs/variants/diff_v3.yaml: no such file; did you mean "
+                "'configs/variants/diff_v1.yaml'?"));
+  put(project / "mine.yaml", "base: configs/variants/diff_v3.yaml\n");
+  EXPECT_THAT(test::error(78, project.difftape({"config", "show", "mine.yaml"})),
+              HasSubstr("did you mean 'configs/variants/diff_v1.yaml'?"));
 }
 
 TEST(Installed, a_file_of_the_user_comes_before_an_installed_one_of_the_same_name) {

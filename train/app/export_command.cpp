@@ -20,11 +20,13 @@ void export_as_told(const ExportArguments& a) {
   throw_if<UsageError>(!format, "--format: '{}' is not one of {}", a.format,
                        fmt::join(names<run::ExportFormat>(), ", "));
   system::require_absent(a.out);
-  if (*format == run::ExportFormat::safetensors)
-    export_safetensors(run::open_model(a.model), a.out);
-  else
+  const bool hf = *format == run::ExportFormat::hf;
+  if (hf)
     export_hf(run::open_model(a.model), a.out);
+  else
+    export_safetensors(run::open_model(a.model), a.out);
   fmt::print("{}\n", a.out);
+  if (hf) fmt::print(stderr, "{}/{} explains how to load it\n", a.out, run::kHfReadme);
 }
 
 struct ImportArguments {

@@ -58,6 +58,12 @@ TEST_F(Exported, are_imported_as_a_checkpoint_that_all_commands_accept) {
   EXPECT_EQ(measured(project / "fork_safetensors"), measured(project / "fork"));
 }
 
+TEST_F(Exported, directory_explains_how_to_load_it) {
+  const Outcome outcome = difftape({"export", "run", "--format", "hf", "--out", "hf"});
+  EXPECT_EQ(outcome.err, "hf/README.md explains how to load it\n");
+  EXPECT_THAT(contents(project / "hf/README.md"), HasSubstr("Tokens of a model trained on text"));
+}
+
 TEST_F(Exported, double_precision_stays_double) {
   const test::Conditions f64{.program = DIFFTAPE_TEST_PROGRAM_F64};
   const auto in_double = [&](const Words& arguments) {

@@ -15,7 +15,8 @@
 #include "train/system/json.h"
 #include "train/system/number.h"
 
-DIFFTAPE_ASSET(difftape_modeling, DIFFTAPE_MODELING_FILE)
+DIFFTAPE_ASSET(difftape_modeling, DIFFTAPE_EXCHANGE_DIR "/modeling_difftape.py")
+DIFFTAPE_ASSET(difftape_hf_readme, DIFFTAPE_EXCHANGE_DIR "/exported_readme.md")
 
 namespace difftape::run {
 namespace {
@@ -82,6 +83,7 @@ HfTensors hf_tensors(const LanguageModel& model) {
 }
 
 std::string_view modeling_file() { return {difftape_modeling_begin, difftape_modeling_end}; }
+std::string_view hf_readme() { return {difftape_hf_readme_begin, difftape_hf_readme_end}; }
 
 }  // namespace
 
@@ -108,6 +110,7 @@ void export_hf(const NamedModel& named, const fs::path& directory) {
   if (!tensors.unfolded.empty())
     system::replace_text(at / kUnfolded, safetensors::to_bytes({}, tensors.unfolded));
   if (needs_modeling_file(model)) system::replace_text(at / kModelingFile, modeling_file());
+  system::replace_text(at / kHfReadme, hf_readme());
   const auto config = hf_config(model, named.config.data.eos_token_id);
   system::replace_text(at / kHfConfig, system::json_text(config, 2) + "\n");
   staged.publish();

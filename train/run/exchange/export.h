@@ -45,6 +45,8 @@ inline constexpr const char *kHfConfig = "config.json", *kHfWeights = "model.saf
 inline constexpr const char* kUnfolded = "difftape.safetensors";
 /// Name of the Python file with the classes of V2.
 inline constexpr const char* kModelingFile = "modeling_difftape.py";
+/// Name of the page that says how to load the model.
+inline constexpr const char* kHfReadme = "README.md";
 
 /// Writes one safetensors file in difftape's layout. Throws OutputError.
 void export_safetensors(const NamedModel& named, const std::filesystem::path& file);

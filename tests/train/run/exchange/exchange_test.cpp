@@ -106,7 +106,7 @@ TEST(Exchange, equal_models_give_equal_bytes) {
     EXPECT_EQ(contents(entry.path()), contents(dir / "b" / entry.path().filename()));
     ++files;
   }
-  EXPECT_EQ(files, 3) << "config.json, model.safetensors, difftape.safetensors";
+  EXPECT_EQ(files, 4) << "config.json, model.safetensors, difftape.safetensors, README.md";
 }
 
 TEST(HfLayout, rows_of_even_features_and_heads_come_first) {
@@ -217,6 +217,19 @@ TEST(Export, writes_the_classes_of_v2_next_to_its_weights) {
   EXPECT_EQ(
       contents(dir / "hf/modeling_difftape.py"),
       contents(fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "train/run/exchange/modeling_difftape.py"));
+}
+
+TEST(Export, readme_has_the_code_of_the_page_on_interoperability) {
+  const ScratchDir dir;
+  export_hf(some_model({.kind = "softmax"}), dir / "hf");
+  const fs::path source = DIFFTAPE_TEST_SOURCE_DIR;
+  const auto code = [](const std::string& page) {
+    const auto begin = page.find("```python");
+    return page.substr(begin, page.find("```\n", begin) - begin);
+  };
+  const std::string page = contents(source / "docs/interoperability.md");
+  EXPECT_EQ(code(contents(dir / "hf/README.md")),
+            std::regex_replace(code(page), std::regex("\"exported\""), "\".\""));
 }
 
 }  // namespace

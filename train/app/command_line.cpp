@@ -21,9 +21,10 @@ namespace {
 constexpr const char* kStart =
     std::is_same_v<real, float> ? "sweep configs/sweeps/quickstart.yaml" : "gradcheck";
 constexpr const char* kExitCodes =
-    "Exit codes: 0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
-    "74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
-    "recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
+    "Exit codes:\n"
+    "  0 ok; 1 a check failed; 64 usage; 65 bad data or checkpoint; 66 input missing;\n"
+    "  74 cannot write; 75 stopped early, resumable; 78 config error; 86 training diverged,\n"
+    "  recorded as a result; 130/143 after SIGINT/SIGTERM, with a checkpoint written.";
 
 /// Keys that an option name matches in full or in the last part. If there are none, the key that
 /// has this name in another framework.
@@ -162,7 +163,9 @@ std::string refuse_no_index(const std::string& text) {
 }
 
 void add_config(CLI::App& command, std::string& path) {
-  add_option(command, "CONFIG", path, "Configuration file (YAML)")->required();
+  add_option(command, "CONFIG", path,
+             "Configuration file (YAML), or a run directory to use its configuration")
+      ->required();
 }
 
 void add_set(CLI::App& command, std::vector<std::string>& overrides) {
@@ -175,7 +178,7 @@ std::unique_ptr<CLI::App> make_program(const std::string& name) {
   const BuildInfo build = build_info();
   auto program = std::make_unique<CLI::App>(
       "difftape: find out which attention mechanism trains stably", name);
-  program->footer(fmt::format("Start with:  {} {}\n\n{}", name, kStart, kExitCodes));
+  program->footer(fmt::format("Start with:\n  {} {}\n\n{}", name, kStart, kExitCodes));
   program->require_subcommand(1);
   program->set_version_flag("--version",
                             fmt::format("difftape {} ({}, {}, {})", build.version, build.commit,

@@ -1,6 +1,6 @@
 // Generates bash completions from the commands. The script keeps the command typed so far as a
-// string such as "difftape config show". It completes values after an option, options
-// after a dash, and otherwise commands, values of the argument or, without these, files.
+// string such as "difftape config show". It completes values after an option and after KEY=,
+// options after a dash, and otherwise commands, values of the argument or, without these, files.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -19,16 +19,17 @@ std::string values_of(const std::string& option) {
   std::vector<std::string> values;
   if (option == "KIND") values = attention_kinds();
   if (option == "--format") values = names<run::ExportFormat>();
-  if (option == "--set")
-    for (const run::Field& field : run::fields()) values.push_back(field.key + "=");
+  if (option == "--set" || option == "PREFIX")
+    for (const run::Field& field : run::fields())
+      values.push_back(field.key + (option == "--set" ? "=" : ""));
   return fmt::format("{}", fmt::join(values, " "));
 }
 
-/// Branches of three `case` statements over the words so far: for commands, for their arguments,
-/// and for their options with values.
+/// Branches of four `case` statements over the words so far: for commands, for their arguments,
+/// for their options with values, and for keys with a list of values.
 struct Branches {
   std::vector<std::string> paths;
-  std::string commands, arguments, options;
+  std::string commands, arguments, options, keys;
 };
 
 void add_branches(Branches& to, const CLI::App& command, const std::string& path) {
@@ -64,10 +65,14 @@ std::string bash(const CLI::App& program) {
   const std::string& name = program.get_name();
   Branches branches;
   add_branches(branches, program, name);
+  for (const run::Field& field : run::fields())
+    if (const auto& choices = field.spec.constraint.names; !choices.empty())
+      branches.keys +=
+          fmt::format("    '{}') values='{}' ;;\n", field.key, fmt::join(choices, " "));
   return fmt::format(
       R"(_{1}() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
-  local at={0} word commands options values
+  local at={0} word key= commands options values
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     case "$at $word" in {2}) at="$at $word" ;; esac
   done
@@ -78,13 +83,17 @@ std::string bash(const CLI::App& program) {
   [[ $current == -* ]] && commands=$options values=
   case "$at $before" in
 {5}  esac
+  [[ $before == = ]] && key=${{COMP_WORDS[COMP_CWORD-2]}}
+  [[ $current == = ]] && key=$before current=
+  case "$key" in
+{6}  esac
   [[ $values == *= ]] && compopt -o nospace 2>/dev/null
   COMPREPLY=($(compgen -W "${{values:-$commands}}" -- "$current"))
 }}
 complete -o default -F _{1} {0}
 )",
       name, function_name(name), fmt::join(branches.paths, "|"), branches.commands,
-      branches.arguments, branches.options);
+      branches.arguments, branches.options, branches.keys);
 }
 
 }  // namespace

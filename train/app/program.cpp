@@ -65,6 +65,29 @@ bool reader_has_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
+/// Formats --help-all: a section per command, also for those of `data`, `config` and `completion`,
+/// under its full name. help2man makes subsections of the manual page from them.
+class HelpAll : public CLI::Formatter {
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    return mode == CLI::AppFormatMode::All ? sections(*app, app->get_name())
+                                           : Formatter::make_subcommands(app, mode);
+  }
+
+  std::string sections(const CLI::App& above, const std::string& name) const {
+    std::string text;
+    for (const CLI::App* command : above.get_subcommands([](const CLI::App*) { return true; })) {
+      if (command->get_group().empty()) continue;  // hidden
+      const std::string full = name + " " + command->get_name();
+      text += fmt::format("\n{}:\n  {}\n\n", full, command->get_description());
+      for (const CLI::Option* option : command->get_options())
+        if (!option->get_group().empty() && option != command->get_help_ptr())
+          text += make_option(option, option->get_positional());
+      text += sections(*command, full);
+    }
+    return text;
+  }
+};
+
 /// Returns the exit code of a command that ended; its output may have been lost on a full disk.
 int finish(system::Exit exit) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -85,6 +108,7 @@ int main(int argc, char** argv, const std::string& shared) {
   Context context{.command_line = {argv, argv + argc}};
   const std::unique_ptr<CLI::App> program = make_program(name);
   for (const AddCommand add : commands()) add(*program, context);
+  program->formatter(std::make_shared<HelpAll>());
   program->set_help_all_flag("--help-all", "Print the help of every command and exit");
   try {
     gemm_backend();  // reports an unknown backend before anything starts

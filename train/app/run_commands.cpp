@@ -195,7 +195,7 @@ void train_command(CLI::App& program, Context& context) {
   auto a = std::make_shared<TrainArguments>();
   CLI::App& command = add_command(
       program, "train", "Train one model from a configuration",
-      {"train my.yaml", "train my.yaml --set train.steps=20 --out auto",
+      {"train my.yaml", "train my.yaml --set train.steps=20 --out auto", "train runs/mine --resume",
        "train my.yaml --resume=auto", "train my.yaml --init-from runs/mine --out runs/tuned",
        "train my.yaml --overfit"});
   command.preparse_callback([](std::size_t) { distributed::join(); });

@@ -28,6 +28,15 @@ TEST(Help, of_the_program_names_every_command_and_the_exit_codes) {
                               HasSubstr("86 training diverged"), HasSubstr("130/143")));
 }
 
+TEST(Help, of_all_has_a_section_per_command_with_its_arguments_and_options) {
+  const std::string help = test::output(test::run({"--help-all"}));
+  for (const char* section :
+       {"\n\ndifftape train:\n  Train one model from a configuration\n\n  CONFIG TEXT REQUIRED ",
+        "\n\ndifftape data prepare:\n  Convert text to a token file\n\n  SOURCES TEXT ",
+        "\n  --eos-token-id INT ", "\n\ndifftape completion bash:\n", "\n\nExit codes:\n  0 ok; "})
+    EXPECT_THAT(help, HasSubstr(section));
+}
+
 TEST(Version, names_program_commit_and_precision) {
   EXPECT_THAT(test::run({"--version"}).out, MatchesRegex("difftape 0\\..*, f32, .*\n"));
   EXPECT_THAT(test::run({"--version"}, {.program = DIFFTAPE_TEST_PROGRAM_F64}).out,

@@ -12,6 +12,7 @@
 #include "train/run/records/run_files.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/run_record.h"
+#include "train/system/files.h"
 #include "train/system/json.h"
 #include "train/system/number.h"
 #include "train/system/text_table.h"
@@ -25,6 +26,8 @@ struct RunsArguments {
 };
 
 void list_runs(const RunsArguments& a) {
+  throw_if<MissingInput>(a.dirs == RunsArguments().dirs && !system::is_there(a.dirs.front()),
+                         "no runs in ./{} yet; train one with difftape train", a.dirs.front());
   const std::vector<std::filesystem::path> dirs(a.dirs.begin(), a.dirs.end());
   const study::RunList list = study::list_runs(dirs);
   if (list.runs.empty()) throw DataError(fmt::to_string(fmt::join(list.left_out, "\n")));
@@ -55,10 +58,14 @@ struct DiffArguments {
 using Json = nlohmann::ordered_json;
 using run::KeyDifference;
 
-/// Returns env.json without the command, flattened to paths.
+/// Returns env.json without the command, flattened to paths. The command of a continuation is one
+/// string.
 Json environment_of(const study::RunRecord& run) {
   Json env = run.env, flat = Json::object();
   env.erase("command");
+  if (const auto continued = env.find("continued"); continued != env.end())
+    for (Json& each : *continued)
+      if (each.contains("command")) each["command"] = system::json_text(each["command"]);
   if (env.empty()) return flat;  // nlohmann would return null without a path
   const Json paths = env.flatten();
   for (const auto& [path, value] : paths.items()) flat[path.substr(1)] = value;

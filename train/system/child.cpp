@@ -111,6 +111,17 @@ std::string in_shell_quotes(std::string_view word) {
   return text + "'";
 }
 
+std::string shell_command(std::span<const std::string> words) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,/=:+@%";
+  std::string command;
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == word.npos;
+    command += (command.empty() ? "" : " ") + (plain ? word : in_shell_quotes(word));
+  }
+  return command;
+}
+
 std::string ExitStatus::str() const {
   return signal != 0 ? fmt::format("killed by signal {}", signal)
                      : fmt::format("exit code {}", exit);

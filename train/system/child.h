@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,8 @@ std::string last_line(const std::string& text);
 
 /// Quotes a word for a POSIX shell, in single quotes.
 std::string in_shell_quotes(std::string_view word);
+/// Joins the words of a command line for a shell, quoted if needed.
+std::string shell_command(std::span<const std::string> words);
 
 /// Exit status of a program.
 struct ExitStatus {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "train/system/files.h"
+
 namespace difftape::system {
 namespace {
 
@@ -87,7 +89,9 @@ std::string nearest_key(std::string_view key, const std::vector<std::string>& ca
 }
 
 std::string did_you_mean_file(const std::string& missing_path) {
-  const fs::path path(missing_path), folder = path.has_parent_path() ? path.parent_path() : ".";
+  const fs::path path(missing_path);
+  const fs::path folder =
+      path.has_parent_path() ? here_or_shared(path.parent_path().string()) : ".";
   const std::string wanted = path.filename().string();
   std::vector<std::string> files;
   std::error_code ignored;

@@ -19,7 +19,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 /// nearest section decides. So "lr", "train.lr" and "optm.lr" all find "optim.lr".
 std::string nearest_key(std::string_view key, const std::vector<std::string>& candidates);
 
-/// Returns did_you_mean of a missing file among the files of its folder.
+/// Returns did_you_mean of a missing file among the files of its folder, here or shared.
 std::string did_you_mean_file(const std::string& missing_path);
 
 }  // namespace difftape::system

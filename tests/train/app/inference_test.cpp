@@ -112,7 +112,7 @@ TEST_F(Inference, eval_reports_errors) {
               HasSubstr("--batches: expected an integer of at least 1, got "));
   EXPECT_THAT(error(66, {"eval", "gone.h5"}), HasSubstr("gone.h5: no checkpoint found"));
   EXPECT_THAT(error(66, {"eval", "run", "--data", "gone.txt"}),
-              AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in data.path")));
+              AllOf(HasSubstr("gone.txt: no such file"), HasSubstr("in --data")));
   EXPECT_THAT(error(64, {"eval", "run", "--set", "model.d_ff=8"}),
               HasSubstr("only data.*, train.*, model.max_seq_len"));
   put(project / "short.txt", "x");

@@ -26,6 +26,14 @@ TEST_F(BadData, a_missing_text_file_is_missing_input) {
                                      ": the pattern matches no file\nin data.path\n");
 }
 
+TEST_F(BadData, a_folder_without_files_is_missing_input) {
+  fs::create_directory(project / "empty");
+  EXPECT_EQ(error("empty", 66),
+            "difftape: " + (project / "empty").string() +
+                ": no files; names that begin with a dot are left out; give a file, a folder with "
+                "files, or a pattern such as 'corpus/*.txt'\nin data.path\n");
+}
+
 TEST_F(BadData, the_shortest_sufficient_text_trains) {
   put(project / "short.txt", std::string(34, 'x'));
   test::output(
@@ -40,8 +48,8 @@ TEST_F(BadData, other_than_regular_files_are_rejected) {
 
 TEST_F(BadData, resuming_without_a_run_is_missing_input) {
   EXPECT_EQ(test::error(66, project.difftape({"train", "tiny.yaml", "--out", "run", "--resume"})),
-            "difftape: run: is not a directory, but must be a run directory; give the --out of "
-            "difftape train\n");
+            "difftape: run: no such file or directory; nothing to continue: leave out --resume, or "
+            "use --resume=auto, which then starts the run\n");
   EXPECT_FALSE(fs::exists(project / "run"));
   EXPECT_THAT(
       test::error(66, project.difftape({"train", "tiny.yaml", "--out", "text.txt", "--resume"})),
@@ -80,13 +88,13 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_is_an_error_and_chang
                                         "optim.lr=0.5"}));
   EXPECT_EQ(
       other,
-      "run: has a different configuration: optim.lr is 0.01, not 0.5; resume with the run's own "
-      "config.yaml, or start a new run with another --out\n");
+      "run: has a different configuration: optim.lr is 0.01, not 0.5; to keep the configuration of "
+      "the run: difftape train run --resume; for another, start a new run with --out\n");
 }
 
 TEST_F(BadData, a_report_needs_run_directories) {
   EXPECT_EQ(test::error(66, project.difftape({"report", "gone"})),
-            "difftape: gone: is not a directory, but must be a run directory; give the --out of "
+            "difftape: gone: no such file or directory; give a run directory, the --out of "
             "difftape train\n");
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   put(project / "run/status.json", "{\"state\": \"fini");

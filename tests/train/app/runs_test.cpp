@@ -124,8 +124,8 @@ TEST_F(RunsCommand, reports_a_directory_without_permission) {
 }
 
 TEST_F(RunsCommand, rejects_a_directory_without_runs) {
-  EXPECT_EQ(difftape({"runs"}).exit, 66);
-  EXPECT_THAT(difftape({"runs"}).err, StartsWith("difftape: runs: is not a directory"));
+  EXPECT_EQ(test::error(66, difftape({"runs"})),
+            "difftape: no runs in ./runs yet; train one with difftape train\n");
   fs::create_directory(dir / "empty");
   const Outcome empty = difftape({"runs", "empty"});
   EXPECT_EQ(empty.exit, 66);
@@ -193,7 +193,7 @@ TEST_F(DiffCommand, rejects_other_directories_and_damaged_runs) {
             "difftape: empty is not a run directory: it has no status.json; give the directory of "
             "a run\n");
   EXPECT_EQ(difftape({"diff", "gone", "a"}).err,
-            "difftape: gone: is not a directory, but must be a run directory; give the --out of "
+            "difftape: gone: no such file or directory; give a run directory, the --out of "
             "difftape train\n");
   put(b / "metrics.jsonl", "{\"step\":1,\"train/l\n");
   EXPECT_EQ(difftape({"diff", "a", "b"}).exit, 65);
@@ -201,6 +201,14 @@ TEST_F(DiffCommand, rejects_other_directories_and_damaged_runs) {
   const Outcome empty = difftape({"diff", "a", "b", "--exit-code"});
   EXPECT_EQ(empty.exit, 1);
   EXPECT_THAT(empty.out, HasSubstr("0 steps in both, 100 only in A, 0 only in B\n"));
+}
+
+TEST_F(DiffCommand, shows_the_command_of_a_continuation_in_one_row) {
+  write("a", {.name = "a"});
+  put(write("b", {.name = "a"}) / "env.json",
+      R"({"format_version": 3, "command": [], "continued": [{"command": ["difftape", "train"]}]})");
+  EXPECT_THAT(test::output(difftape({"diff", "a", "b"})),
+              testing::ContainsRegex("\ncontinued/0/command +- +\\[\"difftape\",\"train\"\\]\n"));
 }
 
 TEST_F(DiffCommand, keeps_a_hostile_name_or_value_on_its_line) {

@@ -24,6 +24,12 @@ std::string output_of(const std::string& script, ChildSetup setup = {0, 0, 0}) {
   return contents_of(out.get());
 }
 
+TEST(ShellCommand, quotes_characters_that_a_shell_interprets) {
+  const Words words = {"difftape", "train", "my runs/a.yaml", "--set", "run.name=it's", "", "a*b"};
+  EXPECT_EQ(shell_command(words),
+            "difftape train 'my runs/a.yaml' --set 'run.name=it'\\''s' '' 'a*b'");
+}
+
 TEST(Child, ends_with_an_exit_code_or_a_signal) {
   Child fails(Words{"sh", "-c", "exit 3"}, {0, 1, 2});
   EXPECT_EQ(fails.wait().exit, 3);

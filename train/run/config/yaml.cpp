@@ -148,11 +148,14 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode root_;
 };
 
-/// Returns a hint on tabs, which the parser's message does not mention; else an empty string.
-std::string advice(const std::string& text, const YAML::Mark& mark) {
+/// Returns a hint on a cause that the parser's message does not mention: tabs, or an open bracket,
+/// which it notices only where the next key begins; else an empty string.
+std::string advice(const std::string& text, const YAML::Exception& error) {
+  if (error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW) return "; a '}' or ',' is missing before this";
+  if (error.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "; a ']' or ',' is missing before this";
   std::istringstream lines(text);
   std::string line;
-  for (int i = 0; i <= mark.line; ++i) std::getline(lines, line);
+  for (int i = 0; i <= error.mark.line; ++i) std::getline(lines, line);
   const auto first = line.find_first_not_of(' ');
   const bool tab = first != std::string::npos && line[first] == '\t';
   return tab ? "; tabs cannot indent YAML, use spaces" : "";
@@ -191,7 +194,7 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& s
   } catch (const YAML::DeepRecursion& e) {
     errors.add(tree.location(e.mark), "invalid YAML: nested too deeply");
   } catch (const YAML::Exception& e) {
-    errors.add(tree.location(e.mark), "invalid YAML: " + e.msg + advice(text, e.mark));
+    errors.add(tree.location(e.mark), "invalid YAML: " + e.msg + advice(text, e));
   } catch (const YamlProblem& problem) {
     errors.add(problem.location, problem.message);
   }

@@ -6,6 +6,7 @@
 
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "train/run/config/writer.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/tasks/task.h"
 #include "train/run/data/windows.h"
@@ -88,8 +89,8 @@ std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfi
 std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
                                                 const ModelConfig& model) {
   auto row = config.type == DataKind::text
-                 ? read_text("data.path", config.path)
-                 : read_token_files("data.path", config.path, model.vocab_size);
+                 ? read_text("--data", config.path)
+                 : read_token_files("--data", config.path, model.vocab_size);
   auto data = make_whole_row(std::move(row), config.seq_len, config.batch_size);
   require_vocab_size(*data, config.type, model);
   return data;
@@ -98,10 +99,22 @@ std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
 void require_same_data(const ValidationData& data, const nlohmann::json& recorded,
                        const std::filesystem::path& made) {
   const nlohmann::json now = data.info();
-  throw_if<DataError>(recorded != now,
-                      "{}: was made with other data: {} instead of {}; restore the files, or give "
-                      "their location with --set data.path=PATH",
-                      made.string(), system::json_text(recorded), system::json_text(now));
+  if (recorded == now) return;
+  const auto text = [](const nlohmann::json& info, const std::string& key) {
+    const auto found = info.find(key);
+    return found == info.end() ? "missing" : system::json_text(*found);
+  };
+  nlohmann::json all = now;
+  if (recorded.is_object()) all.update(recorded);
+  std::vector<KeyDifference> found;
+  for (const auto& [key, value] : all.items()) {
+    const KeyDifference each{key, text(recorded, key), text(now, key)};
+    if (each.a != each.b && !key.ends_with("xxh3_128")) found.push_back(each);
+  }
+  throw DataError(fmt::format(
+      "{}: was made with other data: {}; restore the files, or give their location with "
+      "--set data.path=PATH",
+      made.string(), found.empty() ? "the same amount with other contents" : in_words(found)));
 }
 
 }  // namespace difftape::run

@@ -127,6 +127,9 @@ class Dataset : public ValidationData {
   /// the training data; a model with a higher loss has learned less than a table of pairs.
   /// Generated data have none.
   virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
+
+  /// Returns the names of the files that data.val_fraction holds out; empty if it cuts blocks.
+  virtual std::vector<std::string> held_out_files() const { return {}; }
 };
 
 /// A dataset of batches in memory. Batch i is micro-batch i of every step and validation batch i;
@@ -158,9 +161,9 @@ void require_same_data(const ValidationData& data, const nlohmann::json& recorde
 std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfig& model,
                                       std::uint64_t seed, Index micro_batches = 1);
 
-/// Returns all tokens of data.path, of type text or tokens, for validation: every token except the
-/// first is a target once, predicted from up to seq_len tokens. Throws like make_dataset, and
-/// DataError for fewer than two tokens.
+/// Returns all tokens of data.path, which --data of eval sets, of type text or tokens, for
+/// validation: every token except the first is a target once, predicted from up to seq_len tokens.
+/// Throws like make_dataset, but names --data, and DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model);
 
 }  // namespace difftape::run

@@ -76,11 +76,18 @@ std::vector<SourceFile> find_source_files(std::span<const std::string> entries) 
   std::map<fs::path, SourceFile>
       named;  // by canonical path: a file that two entries name counts once
   for (const std::string& entry : entries) {
+    bool found = false;
     for (const fs::path& match : expand(entry)) {
       const std::string domain = domain_of(match);
-      for (const fs::path& file : files_at(match))
+      for (const fs::path& file : files_at(match)) {
         named.emplace(fs::canonical(file), SourceFile{file, domain});
+        found = true;
+      }
     }
+    throw_if<MissingInput>(!found,
+                           "{}: no files; names that begin with a dot are left out; give a file, a "
+                           "folder with files, or a pattern such as 'corpus/*.txt'",
+                           entry);
   }
   std::vector<SourceFile> files;
   for (auto& [canonical, file] : named) files.push_back(std::move(file));
@@ -98,6 +105,16 @@ std::string text_of(std::span<const std::int32_t> bytes) {
   std::string text;
   for (const std::int32_t byte : bytes) text += static_cast<char>(byte);
   return text;
+}
+
+DataError not_text(const fs::path& path, std::string_view text, Index zero, const char* remedy) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+    return DataError(
+        fmt::format("{}: is UTF-16, but must be UTF-8; convert it with iconv -f UTF-16 -t UTF-8",
+                    path.string()));
+  }
+  return DataError(
+      fmt::format("{}: byte {} is 0, but the file must be text; {}", path.string(), zero, remedy));
 }
 
 std::string one_or_number(std::span<const SourceFile> files) {

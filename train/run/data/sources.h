@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "train/run/data/dataset.h"
 #include "train/run/data/windows.h"
 #include "train/run/records/h5.h"
@@ -30,7 +31,7 @@ struct SourceFile {
 /// file, a directory, or a POSIX glob pattern of these, in which `~` is the home directory. A
 /// directory means every file below it, except names that begin with a dot. Without entries it uses
 /// the headers of Eigen, default_text().
-/// Throws MissingInput for an entry that matches nothing, DataError if it is neither a file nor a
+/// Throws MissingInput for an entry that matches no file, DataError if it is neither a file nor a
 /// directory.
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
@@ -39,6 +40,11 @@ inline constexpr Index kBytes = 256;
 std::vector<std::int32_t> bytes_of(std::string_view text);
 /// Converts tokens in [0, kBytes) to text.
 std::string text_of(std::span<const std::int32_t> bytes);
+
+/// Returns the error of a text file whose byte `zero` is 0. It names the conversion of UTF-16, in
+/// which `text` begins with a byte order mark; for other files `remedy`.
+DataError not_text(const std::filesystem::path& path, std::string_view text, Index zero,
+                   const char* remedy);
 
 /// Returns the path of a single file, or a count such as "12 files".
 std::string one_or_number(std::span<const SourceFile> files);

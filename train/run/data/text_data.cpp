@@ -18,11 +18,9 @@ constexpr int kSampling = 3;  ///< compares one string in 8; all strings take te
 
 void require_text(const TokenFile& file, Index first, std::span<const std::int32_t> bytes) {
   const auto zero = std::ranges::find(bytes, 0);
-  throw_if<DataError>(
-      zero != bytes.end(),
-      "{}: byte {} is 0, but the file must be text; set data.type to tokens for token files, or "
-      "leave this file out",
-      file.path.string(), first + (zero - bytes.begin()));
+  if (zero == bytes.end()) return;
+  throw not_text(file.path, file.bytes.all(), first + (zero - bytes.begin()),
+                 "set data.type to tokens for token files, or leave this file out");
 }
 
 std::vector<TokenFile> open_text(std::span<const std::string> entries) {
@@ -106,10 +104,12 @@ FileDivision divide_files(std::span<const TokenFile> files, double val_fraction)
 /// Splits by files, or by blocks if there are too few files or too large ones.
 std::unique_ptr<Dataset> make_divided_text(std::vector<TokenFile> files, const DataConfig& config,
                                            std::uint64_t seed, Index micro_batches) {
-  const FileDivision division = divide_files(files, config.val_fraction);
+  FileDivision division = divide_files(files, config.val_fraction);
   std::vector<TokenFile> train, held_out;
-  for (size_t i = 0; i < files.size(); ++i)
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (division.hold_out[i]) division.counts.held_out.push_back(files[i].path.filename());
     if (!division.drop[i]) (division.hold_out[i] ? held_out : train).push_back(std::move(files[i]));
+  }
   const auto source = text_source(std::move(train));
   source->division = division.counts;
   if (held_out.empty()) return make_windows(source, nullptr, config, seed, micro_batches);

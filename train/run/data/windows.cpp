@@ -86,6 +86,9 @@ class Windows : public Dataset {
     return std::max(source_->vocab_size, val_source().vocab_size);
   }
   TokenizerFile tokenizer() const override { return source_->tokenizer; }
+  std::vector<std::string> held_out_files() const override {
+    return source_->division ? source_->division->held_out : std::vector<std::string>();
+  }
   std::optional<double> bigram_entropy() const override {
     return run::bigram_entropy(*source_, split_.train);
   }

@@ -14,6 +14,7 @@ namespace difftape::run {
 struct Division {
   Index dropped_files = 0, dropped_bytes = 0;  ///< near-duplicates
   std::optional<double> val_overlap = {};      ///< fraction of held-out bytes also in training
+  std::vector<std::string> held_out = {};      ///< names of the held-out files
 };
 
 /// A span of a row of tokens and its domain.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/real.h"
@@ -13,6 +15,7 @@
 #include "train/run/config/writer.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
+#include "train/system/child.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -88,10 +91,15 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
+std::string resume_command(const fs::path& dir) {
+  return system::shell_command(std::vector<std::string>{"difftape", "train", dir, "--resume"});
+}
+
 namespace {
 
-/// Returns the remedy: the command that forks from an earlier checkpoint, or general advice.
-std::string earlier_checkpoint(const Config& made, const Config& wanted, const fs::path& where) {
+/// Returns the remedy: the command that forks from an earlier checkpoint, or the command that
+/// resumes with the configuration `made`, for `wanted.train.steps` steps if it can.
+std::string remedy(const Config& made, const Config& wanted, Index steps, const fs::path& where) {
   const fs::path directory = where.parent_path();
   for (const auto& [step, file] : checkpoints_in(directory)) {
     if (!why_not_continued(made, wanted, step).empty()) continue;
@@ -100,7 +108,15 @@ std::string earlier_checkpoint(const Config& made, const Config& wanted, const f
         "--fork-from {} --set train.steps={} --out DIR",
         step, directory.parent_path().string(), file.string(), wanted.train.steps);
   }
-  return "; resume with the run's own config.yaml, or start a new run with another --out";
+  Config longer = made;
+  longer.train.steps = std::max(made.train.steps, wanted.train.steps);
+  const bool can = longer.train.steps > made.train.steps;
+  return fmt::format(
+      "; to keep the configuration of the run: {}{}; for another, start a new run with --out",
+      resume_command(system::is_folder(where) ? where : directory.parent_path()),
+      can && why_not_continued(made, longer, steps).empty()
+          ? fmt::format(" --set train.steps={}", longer.train.steps)
+          : "");
 }
 
 void copy_one(const fs::path& from, const fs::path& to) {
@@ -117,7 +133,7 @@ void require_continued(const Config& made, const Config& wanted, Index steps,
   const std::string why = why_not_continued(made, wanted, steps);
   if (!why.empty()) {
     throw ConfigError(fmt::format("{}: has a different configuration: {}{}", where.string(), why,
-                                  earlier_checkpoint(made, wanted, where)));
+                                  remedy(made, wanted, steps, where)));
   }
 }
 

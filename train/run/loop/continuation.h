@@ -31,9 +31,12 @@ std::string why_other_run(const std::filesystem::path& dir, const Config& config
 /// contents are compared when they are read.
 std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
 
+/// Returns the command that resumes a run with its own configuration.
+std::string resume_command(const std::filesystem::path& dir);
+
 /// Throws ConfigError with that reason if there is one. `where` is the checkpoint or run directory
-/// after `steps` steps. If an earlier checkpoint in its directory can continue, the error contains
-/// the command.
+/// after `steps` steps. The error contains the command that continues from an earlier checkpoint in
+/// its directory if one can, else the command that resumes with the configuration `made`.
 void require_continued(const Config& made, const Config& wanted, Index steps,
                        const std::filesystem::path& where);
 

@@ -1,7 +1,9 @@
 #include "train/run/loop/trainer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 
@@ -129,11 +131,11 @@ RunEnd step_and_log(TrainState& state, const Records& records, const system::Sto
   return {request.stop};
 }
 
-system::Exit run_steps(TrainState& state, const Records& records, bool profile,
+system::Exit run_steps(TrainState& state, const Records& records, const TrainRequest& request,
                        const system::StopRequest& stop) {
   RunWriter* writer = records.writer.get();
   const Index steps = state.config.train.steps;
-  ProfiledSteps profiled(profile, state.step, steps);
+  ProfiledSteps profiled(request.profile, state.step, steps);
   Clock::time_point saved = Clock::now();
   while (state.step < steps) {
     const RunEnd end =
@@ -145,7 +147,8 @@ system::Exit run_steps(TrainState& state, const Records& records, bool profile,
       writer->end_diverged(state, *end.diverged);
     } else if (writer && ends) {
       writer->end(state, RunState::stopped, end.exit,
-                  fmt::format("stopped at step {}; continue with --resume", state.step));
+                  fmt::format("stopped at step {}; continue with: {}", state.step,
+                              resume_command(request.out)));
     }
     if (ends) return end.exit;
   }
@@ -155,7 +158,9 @@ system::Exit run_steps(TrainState& state, const Records& records, bool profile,
 /// Creates or checks the run directory and locks it.
 system::DirectoryLock take_directory(const TrainRequest& request) {
   if (request.resume)
-    require_run_dir(request.out);
+    require_run_dir(request.out,
+                    "nothing to continue: leave out --resume, or use --resume=auto, which then "
+                    "starts the run");
   else
     create_run_dir(request.out);
   return system::DirectoryLock(request.out);
@@ -178,15 +183,26 @@ std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& reques
   return run;
 }
 
-std::string division_note(const Json& data) {
-  std::string note = fmt::format("{} training files", data.at("files").get<Index>());
-  if (const auto held_out = data.find("val_files"); held_out != data.end()) {
-    note += fmt::format(", {} validation files ({:.1f} % of their bytes also occur in training)",
-                        held_out->get<Index>(), 100 * data.at("val_overlap").get<double>());
+/// Returns the files of both parts of the data, and names up to three that are held out.
+std::string division_note(const Json& data, const std::vector<std::string>& held_out) {
+  constexpr Index kNamed = 3;
+  const auto plural = [](Index count) { return count == 1 ? "" : "s"; };
+  const Index train = data.at("files").get<Index>(), validate = std::ssize(held_out);
+  std::string note = fmt::format("{} training file{}", train, plural(train));
+  if (validate > 0) {
+    const auto named = std::span(held_out).first(std::min(kNamed, validate));
+    note += fmt::format(
+        ", {} validation file{}: {}{} ({:.1f} % of the bytes also occur in training; "
+        "data.val_path chooses others)",
+        validate, plural(validate), fmt::join(named, ", "),
+        validate > kNamed ? fmt::format(" and {} more", validate - kNamed) : "",
+        100 * data.at("val_overlap").get<double>());
   }
-  return note + fmt::format("; {} near-duplicates ({:.1f} MB) are dropped",
-                            data.at("dropped_files").get<Index>(),
-                            1e-6 * data.at("dropped_bytes").get<double>());
+  if (const Index dropped = data.at("dropped_files").get<Index>(); dropped > 0) {
+    note += fmt::format("; {} near-duplicate{} ({}) dropped", dropped, plural(dropped),
+                        system::describe_bytes(data.at("dropped_bytes").get<double>()));
+  }
+  return note;
 }
 
 /// Returns the sizes of both parts of the data, and how often the steps of the run read the first.
@@ -197,9 +213,10 @@ std::string reading_note(const Config& config, const Json& data) {
   if (!data.contains("val_xxh3_128")) training -= validation;
   const double times = static_cast<double>(config.train.steps * tokens_per_step(config)) /
                        static_cast<double>(training);
-  return fmt::format("{} {} for training, read {} times; {} for validation",
-                     system::grouped(training), unit, system::short_number(times, 3),
-                     system::grouped(validation));
+  const std::string read = times < 1 ? system::short_number(100 * times, 3) + " % of them read"
+                                     : "read " + system::short_number(times, 3) + " times";
+  return fmt::format("{} {} for training, {}; {} for validation", system::grouped(training), unit,
+                     read, system::grouped(validation));
 }
 
 /// Prints information about the run before the first step.
@@ -217,7 +234,8 @@ void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& 
                             from->step));
   }
   const Json data = run.env.value("data", Json::object());  // as the run began
-  if (data.contains("dropped_files")) writer.note(division_note(data));
+  if (data.contains("dropped_files"))
+    writer.note(division_note(data, state.data->held_out_files()));
   if (data.contains("epoch_sequences")) writer.note(reading_note(state.config, data));
   if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
     writer.note(
@@ -284,7 +302,7 @@ system::Exit train(const Config& config, const TrainRequest& request) {
   const bool done = state.step == config.train.steps;
   try {
     state.scatter();
-    const system::Exit exit = run_steps(state, records, request.profile, stop);
+    const system::Exit exit = run_steps(state, records, request, stop);
     if (exit == system::Exit::ok && distributed::rank() == 0)
       end_finished(state, request, records.writer.get(), done);
     return exit;

@@ -97,12 +97,10 @@ void create_run_dir(const fs::path& dir) {
                         dir.string(), error.message());
 }
 
-void require_run_dir(const fs::path& dir) {
+void require_run_dir(const fs::path& dir, const char* remedy) {
   std::error_code error;
-  throw_if<MissingInput>(
-      fs::status(dir, error).type() == fs::file_type::not_found,
-      "{}: is not a directory, but must be a run directory; give the --out of difftape train",
-      dir.string());
+  throw_if<MissingInput>(fs::status(dir, error).type() == fs::file_type::not_found,
+                         "{}: no such file or directory; {}", dir.string(), remedy);
   if (!fs::exists(dir / "status.json", error)) {
     if (error) throw MissingInput(fmt::format("cannot read {}: {}", dir.string(), error.message()));
     throw MissingInput(

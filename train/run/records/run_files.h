@@ -35,8 +35,10 @@ void remove_partial_start(const std::filesystem::path& dir);
 /// caller must hold the lock. Ignores files that cannot be removed.
 void remove_temporary_files(const std::filesystem::path& dir);
 
-/// Throws MissingInput unless `dir` is a directory with a status.json.
-void require_run_dir(const std::filesystem::path& dir);
+/// Throws MissingInput unless `dir` is a directory with a status.json. `remedy` ends the message if
+/// `dir` does not exist.
+void require_run_dir(const std::filesystem::path& dir,
+                     const char* remedy = "give a run directory, the --out of difftape train");
 
 /// State of a run. status.json never contains `queued`, which waits in a sweep, or `killed`, whose
 /// status.json says running although no process holds its lock.

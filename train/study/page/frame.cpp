@@ -8,7 +8,6 @@
 
 #include "train/run/records/run_files.h"
 #include "train/study/figures/drawing.h"
-#include "train/system/child.h"
 #include "train/system/embedded.h"
 #include "train/system/json.h"
 #define DIFFTAPE_PAGE_FILE(name) DIFFTAPE_FILE(DIFFTAPE_PAGE_DIR "/" name)
@@ -115,27 +114,13 @@ namespace {
 constexpr std::string_view kPlain =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,/";
 
-bool is_plain(char c, std::string_view more) {
-  return kPlain.find(c) != std::string_view::npos || more.find(c) != std::string_view::npos;
-}
-
 }  // namespace
-
-std::string shell_command(std::span<const std::string> words) {
-  std::string command;
-  for (const std::string& word : words) {
-    const bool plain =
-        !word.empty() && std::ranges::all_of(word, [](char c) { return is_plain(c, "=:+@%"); });
-    command += (command.empty() ? "" : " ") + (plain ? word : system::in_shell_quotes(word));
-  }
-  return command;
-}
 
 std::string uri_text(std::string_view text) {
   std::string uri;
   for (const char c : text) {
-    uri +=
-        is_plain(c, "") ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    uri += kPlain.find(c) != kPlain.npos ? std::string(1, c)
+                                         : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return uri;
 }

@@ -44,9 +44,6 @@ std::string page_text(const Framed& page);
 std::string note(const std::string& html);
 std::string notice(const std::string& html);
 
-/// Quotes a command line for a shell.
-std::string shell_command(std::span<const std::string> words);
-
 /// Percent-encodes a string as a part of a URL; `/` keeps its meaning.
 std::string uri_text(std::string_view text);
 

@@ -8,6 +8,7 @@
 #include "train/run/config/fields.h"
 #include "train/study/compare/tables.h"
 #include "train/study/page/frame.h"
+#include "train/system/child.h"
 #include "train/system/json.h"
 
 namespace difftape::study::page {
@@ -118,7 +119,8 @@ KeyValues environments(const Study& study) {
 std::string commands(const Study& study) {
   std::vector<std::string> lines;
   for (const RunRecord* run : study.runs()) {
-    const std::string line = shell_command(run->env.at("command").get<std::vector<std::string>>());
+    const std::string line =
+        system::shell_command(run->env.at("command").get<std::vector<std::string>>());
     if (!line.empty()) add_once(lines, line);  // empty for a row of an index
   }
   std::string html;

@@ -131,7 +131,10 @@ TEST_F(ConfigMessages, unknown_words_list_the_allowed_ones_and_the_nearest) {
 
 TEST_F(ConfigMessages, broken_yaml_is_reported_with_its_location) {
   EXPECT_EQ(error("model: {d_ff: 3\n"),
-            "a.yaml:2:1: error: invalid YAML: end of map flow not found");
+            "a.yaml:2:1: error: invalid YAML: end of map flow not found; a '}' or ',' is missing "
+            "before this");
+  EXPECT_THAT(error("optim.betas: [0.9, 0.95\n"),
+              EndsWith("; a ']' or ',' is missing before this"));
   EXPECT_EQ(error("model:\n\td_ff: 3\n"),
             "a.yaml:2:6: error: invalid YAML: illegal map value; tabs cannot indent YAML, use "
             "spaces");
@@ -168,16 +171,18 @@ TEST_F(ConfigMessages, a_cycle_of_bases_is_an_error) {
 }
 
 TEST_F(ConfigMessages, bad_overrides_name_the_override) {
-  EXPECT_EQ(error("", {"nonsense", "=3", "optim.lr=fast", "optim.lr=", "modle.d_ff=3",
-                       "optim.betas=[0.9", "base=x.yaml", "sweep.seeds=[1]"}),
-            "--set nonsense: error: expected key=value, for example --set optim.lr=0.001\n--set "
-            "=3: error: expected key=value, for example --set optim.lr=0.001\n--set modle.d_ff=3: "
-            "error: unknown key 'modle.d_ff'; did you mean 'model.d_ff'?\n--set optim.betas=[0.9: "
-            "error: invalid YAML: end of sequence flow not found\n--set base=x.yaml: error: base: "
-            "only a configuration file can name bases; remove it\n--set sweep.seeds=[1]: error: "
-            "sweep.seeds: only 'difftape sweep' reads this key; leave it out\n--set optim.lr=fast: "
-            "error: optim.lr: expected a number, got 'fast'\n--set optim.lr=: error: optim.lr: "
-            "expected a number, got nothing");
+  EXPECT_EQ(
+      error("", {"nonsense", "=3", "optim.lr=fast", "optim.lr=", "modle.d_ff=3", "optim.betas=[0.9",
+                 "base=x.yaml", "sweep.seeds=[1]"}),
+      "--set nonsense: error: expected key=value, for example --set optim.lr=0.001\n--set "
+      "=3: error: expected key=value, for example --set optim.lr=0.001\n--set modle.d_ff=3: "
+      "error: unknown key 'modle.d_ff'; did you mean 'model.d_ff'?\n--set optim.betas=[0.9: "
+      "error: invalid YAML: end of sequence flow not found; a ']' or ',' is missing before this\n"
+      "--set base=x.yaml: error: base: "
+      "only a configuration file can name bases; remove it\n--set sweep.seeds=[1]: error: "
+      "sweep.seeds: only 'difftape sweep' reads this key; leave it out\n--set optim.lr=fast: "
+      "error: optim.lr: expected a number, got 'fast'\n--set optim.lr=: error: optim.lr: "
+      "expected a number, got nothing");
 }
 
 TEST_F(ConfigMessages, one_pass_reports_all_errors_of_all_files_and_overrides) {

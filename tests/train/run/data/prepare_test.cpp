@@ -128,6 +128,8 @@ TEST_F(Prepare, rejects_unreadable_input_and_leaves_nothing_behind) {
   put(dir / "binary", std::string("ab\0c", 4));
   fails<DataError>(request({"binary"}),
                    "binary: byte 2 is 0, but the file must be text; leave it out");
+  put(dir / "utf16", "\xFF\xFE" + std::string("a\0", 2));
+  fails<DataError>(request({"utf16"}), "utf16: is UTF-16, but must be UTF-8; convert it with ");
   put(dir / "list.jsonl", "{\"text\": \"a\"}\n[1]\n");
   fails<DataError>(request({"list.jsonl"}), "list.jsonl:2: is not a JSON object");
   put(dir / "key.jsonl", "{\"text\": \"a\"}\n{\"body\": \"b\"}\n");

@@ -56,6 +56,9 @@ TEST_F(TextFiles, train_or_validate_whole) {
   for (Index i = 0; i < data->val_batches(); ++i) mark(data->val_batch(i), validate);
   EXPECT_EQ(std::ssize(train), info["files"]);
   EXPECT_EQ(std::ssize(validate), info["val_files"]);
+  std::set<std::uint64_t> named;
+  for (const std::string& name : data->held_out_files()) named.insert(std::stoul(name));
+  EXPECT_EQ(named, validate);
   EXPECT_EQ(train.size() + validate.size(), 60u);
   EXPECT_EQ(info["bytes"].get<Index>() + info["val_bytes"].get<Index>(), 60 * 400 + 7 * 59 * 30);
   EXPECT_NEAR(info["val_bytes"].get<double>() / info["bytes"].get<double>(), 0.05 / 0.95, 0.01);

@@ -202,6 +202,16 @@ TEST_F(TextData, binary_files_are_rejected_with_the_key_to_set) {
                                "tokens for token files, or leave this file out\nin data.path"));
 }
 
+TEST_F(TextData, in_utf16_is_rejected_with_its_conversion) {
+  for (const char* mark : {"\xFF\xFE", "\xFE\xFF"}) {
+    put(dir / "text", mark + std::string("a\0b\0", 4));
+    EXPECT_THAT([&] { make(config()); },
+                ThrowsMessage<DataError>((dir / "text").string() +
+                                         ": is UTF-16, but must be UTF-8; convert it with iconv -f "
+                                         "UTF-16 -t UTF-8\nin data.path"));
+  }
+}
+
 TEST_F(TextData, larger_than_the_memory_limit_is_read_from_disk) {
   const std::string begin = counting_text(10000);
   std::string large;

@@ -77,6 +77,20 @@ TEST(LongerRun, equals_a_run_of_this_length) {
   EXPECT_EQ(env["continued"][0]["steps_before"], 12);
 }
 
+TEST(LongerRun, with_a_percentage_of_its_steps_is_told_the_command_that_keeps_the_first_value) {
+  TinyProject project;
+  put(project / "mine.yaml", "base: tiny.yaml\noptim: {schedule: constant, warmup_steps: 25%}\n");
+  const std::vector<std::string> mine{"train", "mine.yaml", "--out", "a run"};
+  test::output(project.difftape(mine));
+  EXPECT_THAT(
+      test::error(78, project.difftape(joined(mine, {"--set", "train.steps=20", "--resume"}))),
+      AllOf(HasSubstr("optim.warmup_steps is 3, not 5; "),
+            HasSubstr("; to keep the configuration of the run: difftape train 'a run' --resume "
+                      "--set train.steps=20; for another, ")));
+  test::output(project.difftape({"train", "a run", "--resume", "--set", "train.steps=20"}));
+  EXPECT_EQ(read_status(project / "a run").step, 20);
+}
+
 TEST(SameRun, resumes_with_other_activation_checkpointing) {
   TinyProject project;
   ASSERT_EQ(project.train("run"), system::Exit::ok);

@@ -54,8 +54,9 @@ TEST_F(Resume, after_a_termination_request_gives_the_bits_of_an_uninterrupted_ru
   EXPECT_EQ(status.exit_code, 143);
   EXPECT_GE(status.step, 25);
   EXPECT_LT(status.step, 150);
-  EXPECT_THAT(stopped,
-              HasSubstr(fmt::format("stopped at step {}; continue with --resume\n", status.step)));
+  EXPECT_THAT(stopped, HasSubstr(fmt::format(
+                           "stopped at step {}; continue with: difftape train cut --resume\n",
+                           status.step)));
 }
 
 TEST_F(Resume, after_an_interrupt_gives_the_bits_of_an_uninterrupted_run) {
@@ -354,7 +355,8 @@ TEST_F(ResumeWithAnother, configuration_is_rejected) {
   EXPECT_EQ(
       error(78, {"--set", "optim.lr=0.5"}),
       "run/checkpoints/step-00000012.h5: has a different configuration: optim.lr is 0.01, not "
-      "0.5; resume with the run's own config.yaml, or start a new run with another --out\n");
+      "0.5; to keep the configuration of the run: difftape train run --resume; for another, start "
+      "a new run with --out\n");
 }
 
 TEST_F(ResumeWithAnother, precision_is_rejected) {
@@ -365,10 +367,17 @@ TEST_F(ResumeWithAnother, precision_is_rejected) {
 }
 
 TEST_F(ResumeWithAnother, text_is_rejected) {
-  put(project / "text.txt", test::tiny_text() + "more");
-  EXPECT_THAT(
-      error(65),
-      StartsWith("difftape: run/checkpoints/step-00000012.h5: was made with other data: {"));
+  std::string text = test::tiny_text();
+  put(project / "text.txt", text + "more");
+  const std::size_t size = text.size();
+  EXPECT_THAT(error(65),
+              AllOf(StartsWith(fmt::format("difftape: run/checkpoints/step-00000012.h5: was made "
+                                           "with other data: bytes is {}, not {}; ",
+                                           size, size + 4)),
+                    Not(HasSubstr("type")), Not(HasSubstr("xxh3"))));
+  text.front() = 'T';
+  put(project / "text.txt", text);
+  EXPECT_THAT(error(65), HasSubstr("other data: the same amount with other contents; restore"));
 }
 
 }  // namespace

@@ -193,7 +193,8 @@ TEST_F(StopRequestTest, stops_a_run_after_the_current_step) {
   EXPECT_EQ(status.step, 1);
   EXPECT_EQ(status.exit_code, 143);
   EXPECT_EQ(Checkpoint(find_checkpoint(project / "run")).meta().step, 1);
-  EXPECT_THAT(project.console.str(), EndsWith("stopped at step 1; continue with --resume\n"));
+  EXPECT_THAT(project.console.str(), EndsWith("stopped at step 1; continue with: difftape train " +
+                                              (project / "run").string() + " --resume\n"));
 }
 
 TEST_F(StopRequestTest, in_the_last_step_lets_the_run_finish) {

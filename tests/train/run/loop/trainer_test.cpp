@@ -187,6 +187,31 @@ TEST(Trainer, validates_at_the_interval_and_at_the_end) {
       << "validation leaves no trace in the training";
 }
 
+TEST(Trainer, names_the_files_that_it_holds_out) {
+  TinyProject project;
+  fs::create_directory(project / "corpus");
+  for (std::uint64_t file = 0; file < 20; ++file) {
+    const RandomStream stream(file, "file");
+    std::string text;
+    for (std::uint64_t i = 0; i < 2000; ++i) text += static_cast<char>('a' + stream.below(i, 26));
+    put(project / fmt::format("corpus/{}", file), text);
+  }
+  project.config.data.path = {(project / "corpus").string()};
+  project.config.data.val_fraction = 0.25;
+  ASSERT_EQ(project.train("five"), system::Exit::ok);
+  EXPECT_THAT(project.console.str(),
+              testing::ContainsRegex(
+                  "15 training files, 5 validation files: [0-9]+, [0-9]+, [0-9]+ and 2 more "
+                  "\\(0\\.0 % of the bytes also occur in training; data\\.val_path chooses "
+                  "others\\)\n"));
+  put(project / "corpus/copy", contents(project / "corpus/0"));
+  project.config.data.val_fraction = 0.05;
+  ASSERT_EQ(project.train("one"), system::Exit::ok);
+  EXPECT_THAT(project.console.str(),
+              testing::ContainsRegex("19 training files, 1 validation file: [0-9copy]+ .*others"
+                                     "\\); 1 near-duplicate \\(2\\.0 kB\\) dropped\n"));
+}
+
 TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
   TinyProject project;
   project.config.train.checkpoint_interval = 5;

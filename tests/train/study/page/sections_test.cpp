@@ -54,6 +54,35 @@ TEST(RunsSection, marks_each_row_of_a_study_with_the_color_of_its_arm) {
                     HasSubstr("arm-1\"></span>diff_v2</th>")));
 }
 
+TEST(RunsSection, explains_the_columns_of_each_table) {
+  std::vector<Result> results;
+  for (const int seed : {1, 2, 3}) {
+    results.push_back({.seed = seed, .loss = 2.3 + 0.01 * seed});
+    results.push_back({.arm = "diff_v2", .seed = seed, .loss = 2.2 + 0.02 * seed});
+  }
+  const std::vector<RunRecord> runs = records(results);
+  const std::string html = runs_section(make_study(runs), "");
+  const std::size_t details = html.find("<details>");
+  ASSERT_NE(details, html.npos);
+  EXPECT_THAT(html.substr(0, details),
+              AllOf(HasSubstr("<p class=\"muted note\">Rows are means"), HasSubstr("+- is half"),
+                    HasSubstr("p (Holm) is"), Not(HasSubstr("train is the mean"))));
+  EXPECT_THAT(html.substr(details),
+              AllOf(HasSubstr("train is the mean"), Not(HasSubstr("+- is half"))));
+}
+
+TEST(LrSection, needs_an_arm_with_two_learning_rates) {
+  std::vector<Result> results = {{.lr = 1e-2}, {.arm = "diff_v2", .lr = 2e-2}};
+  const auto section = [&] {
+    const std::vector<RunRecord> runs = records(results);
+    const Study study = make_study(runs);
+    return lr_section(study, lr_curves(study));
+  };
+  EXPECT_EQ(section(), "") << "it would be a curve over arms";
+  results.push_back({.lr = 2e-2});
+  EXPECT_THAT(section(), HasSubstr("<svg"));
+}
+
 TEST(VerdictsSection, gives_each_verdict_its_words_and_the_mark_of_the_forest_plot) {
   std::vector<Result> results;
   for (const int seed : {1, 2, 3, 4, 5, 6}) {
@@ -168,13 +197,6 @@ RC_GTEST_PROP(JsonForScript, reads_back_and_never_ends_the_script, (const std::s
   const auto valid = nlohmann::ordered_json::parse(
       json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   RC_ASSERT(system::parse_json(safe) == valid);
-}
-
-TEST(ShellCommand, quotes_characters_that_a_shell_interprets) {
-  const std::vector<std::string> words = {
-      "difftape", "train", "my runs/a.yaml", "--set", "run.name=it's", "", "a*b"};
-  EXPECT_EQ(shell_command(words),
-            "difftape train 'my runs/a.yaml' --set 'run.name=it'\\''s' '' 'a*b'");
 }
 
 TEST(CsvLink, contains_the_data) {

@@ -40,12 +40,11 @@ std::size_t piece_of(std::string_view text) {
                                                                                : text.size();
 }
 
-/// Throws DataError unless a piece is text and, if `utf8`, valid UTF-8. `first` is its offset in
-/// the file.
-void require_text(const fs::path& path, std::string_view text, std::size_t first, bool utf8) {
+/// Throws DataError unless the piece `text` of the file `all` is text and, if `utf8`, valid UTF-8.
+void require_text(const fs::path& path, std::string_view all, std::string_view text, bool utf8) {
+  const auto first = static_cast<std::size_t>(text.data() - all.data());
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    throw DataError(fmt::format("{}: byte {} is 0, but the file must be text; leave it out",
-                                path.string(), first + zero));
+    throw not_text(path, all, static_cast<Index>(first + zero), "leave it out");
   const std::size_t foreign = utf8 ? first_foreign(text) : text.npos;
   throw_if<DataError>(
       foreign != text.npos,
@@ -61,7 +60,7 @@ void read_text_file(const fs::path& path, std::string_view all, bool utf8,
     read = std::min(read + kPiece, all.size());
     std::string_view text = all.substr(begin, read - begin);
     if (read < all.size()) text = text.substr(0, piece_of(text));
-    require_text(path, text, begin, utf8);
+    require_text(path, all, text, utf8);
     begin += text.size();
     see({.text = text,
          .ends_document = begin == all.size(),

@@ -155,9 +155,9 @@ TEST(DataWithoutATask, has_no_best_loss_and_no_accuracy) {
 TEST(DataOfText, is_announced_with_its_sizes_and_the_times_it_is_read) {
   TinyProject project;
   project.config.train.steps = 10;
-  const double tokens = 10.0 * 2 * 16;  // in 10 steps of 2 sequences
   const auto expect = [&](const std::string& run, const std::vector<std::string>& val_path,
                           double part_for_training) {
+    const double tokens = 10.0 * 16 * static_cast<double>(project.config.data.batch_size);
     project.console.str("");
     project.config.data.val_path = val_path;
     ASSERT_EQ(project.train(run), system::Exit::ok);
@@ -165,14 +165,17 @@ TEST(DataOfText, is_announced_with_its_sizes_and_the_times_it_is_read) {
     const Index all = data["bytes"], held_out = data["val_bytes"];
     const Index training = val_path.empty() ? all - held_out : all;
     EXPECT_NEAR(static_cast<double>(training) / static_cast<double>(all), part_for_training, 0.02);
+    const double times = tokens / static_cast<double>(training);
+    const std::string read = times < 1 ? fmt::format("{:.3g} % of them read", 100 * times)
+                                       : fmt::format("read {:.3g} times", times);
+    EXPECT_EQ(times < 1, run == "split");
     EXPECT_THAT(
         project.console.str(),
-        StartsWith(fmt::format("{} bytes for training, read {:.3g} times; {} for "
-                               "validation\n",
-                               system::grouped(training), tokens / static_cast<double>(training),
-                               system::grouped(held_out))));
+        StartsWith(fmt::format("{} bytes for training, {}; {} for validation\n",
+                               system::grouped(training), read, system::grouped(held_out))));
   };
   expect("split", {}, 1 - project.config.data.val_fraction);
+  project.config.data.batch_size = 64;
   expect("separate", project.config.data.path, 1);
 }
 

@@ -255,8 +255,12 @@ TEST(CommittedResults, reproduce_their_committed_verdicts) {
       {results / "retrieval/mqar", studies / "retrieval/claims_mqar.yaml"},
       {results / "retrieval/needles", studies / "retrieval/claims_needles.yaml"}};
   for (const auto& part : fs::directory_iterator(results / "size_ladder"))
-    if (fs::exists(part.path() / "verdicts.csv"))
-      claims_of[part.path()] = studies / "size_ladder/claims.yaml";
+    if (fs::exists(part.path() / "verdicts.csv")) {
+      const char block = part.path().filename().string().front();
+      claims_of[part.path()] =
+          studies / "size_ladder" /
+          (block == 'e' || block == 'g' ? "claims_conditions.yaml" : "claims.yaml");
+    }
   EXPECT_GE(claims_of.size(), 6u);
   for (const auto& [part, claims] : claims_of) {
     SCOPED_TRACE(part);

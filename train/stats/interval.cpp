@@ -70,16 +70,21 @@ ErrorPart mean_error(std::span<const double> values) {
   return {squares / (n - 1) / n, n - 1};
 }
 
+/// Relative error of the degrees of freedom that with_error looks for.
+constexpr double kDegreesApart = 1e-12;
+
 PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more) {
   if (!(estimate.error > 0)) return estimate;
   const auto [variance, degrees] =
       sum_of_errors(std::array{ErrorPart{estimate.error * estimate.error, estimate.degrees}, more});
-  const auto with_degrees = [&, error = std::sqrt(variance)](double each) {
-    return t_estimate(estimate.difference.mean, error, each, estimate.pairs);
-  };
-  PairedDifference both = with_degrees(degrees);
-  if (both.difference.half_width < estimate.difference.half_width)
-    return with_degrees(estimate.degrees);
+  const double half_width = estimate.difference.half_width, error = std::sqrt(variance);
+  double low = estimate.degrees, high = degrees;
+  if (student_t_quantile(0.975, high) * error >= half_width) low = high;
+  while (high - low > kDegreesApart * low) {
+    const double middle = (low + high) / 2;
+    (student_t_quantile(0.975, middle) * error >= half_width ? low : high) = middle;
+  }
+  PairedDifference both = t_estimate(estimate.difference.mean, error, low, estimate.pairs);
   both.p = std::max(both.p, estimate.p);
   return both;
 }

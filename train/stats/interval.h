@@ -55,8 +55,9 @@ ErrorPart mean_error(std::span<const double> values);
 
 /// Adds an independent error, such as the sampling error of held-out text, to the error over seeds.
 /// Returns the estimate unchanged if its error is unknown, or 0 because all differences are equal.
-/// If its degrees of freedom would make the interval narrower than before, as they can with few
-/// seeds, the degrees remain those of the estimate. p never falls below that of the estimate.
+/// If the degrees of freedom of Welch and Satterthwaite would make the interval narrower than
+/// before, as they can with few seeds, it keeps its width: it gets the degrees of freedom that have
+/// this effect. p never falls below that of the estimate.
 PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more);
 
 /// Adds the sampling error of held-out text to an estimate. `groups` holds the estimate for each

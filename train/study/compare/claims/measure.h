@@ -111,8 +111,8 @@ struct Measured : Pairs {
 
 /// Measures a claim. The interval includes the spread over seeds. If all runs stored their loss in
 /// groups of held-out documents, it also includes the squared standard error over these groups,
-/// with the degrees of freedom of Welch and Satterthwaite. The spread over groups contains a small
-/// part of the spread over seeds, so the interval is slightly too wide.
+/// as stats::with_error adds it. The spread over groups contains a small part of the spread over
+/// seeds, so the interval is slightly too wide.
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs);
 

@@ -27,12 +27,12 @@ std::string p_text(const ClaimResult& result) {
   };
   const bool equal = result.claim->expect == Expect::equivalent,
              difference = result.claim->expects_difference();
-  add(difference ? "p" : equal ? "p of equivalence" : "p of no excess", result.p);
+  add(difference ? "p" : equal ? "p of equivalence" : "p not above the margin", result.p);
   add("corrected", result.p_corrected);
   add("sign-flip p", result.p_signs);
   add(difference ? "corrected p of equivalence"
-      : equal    ? "corrected p of a difference"
-                 : "corrected p of an excess",
+      : equal    ? "corrected p beyond the margin"
+                 : "corrected p above the margin",
       result.p_other_corrected);
   return text;
 }

@@ -19,7 +19,7 @@ constexpr const char* kClaimsCopy = "claims.yaml";
 std::string difference_text(const ClaimResult& result);
 /// Returns "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01;
 /// p 0.0002, corrected 0.0012, sign-flip p 0.0078, corrected p of equivalence 1", with the 95 %
-/// interval; "" without numbers. An excess is a difference above the margin.
+/// interval; "" without numbers.
 std::string numbers_text(const ClaimResult& result);
 /// Returns "supported", "equivalent: no difference larger than 0.01", "inconclusive: 5 of 8 seeds
 /// have ended", "exploratory: contradicted" or "not testable here: ...".

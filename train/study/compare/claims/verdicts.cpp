@@ -198,8 +198,7 @@ std::string shown(const Claim& claim, double on_axis) {
 /// Returns the unit of a difference on the axis of comparison.
 std::string unit_of(const Claim& claim, run::DataKind data) {
   const Quantity& metric = *claim.metric;
-  if (metric.scale == Scale::ratio) return "factor";
-  std::string unit = metric.unit;
+  std::string unit = metric.scale == Scale::ratio ? "factor" : metric.unit;
   if (unit == run::loss_unit(run::DataKind::tokens)) unit = run::loss_unit(data);
   if (metric.scale == Scale::root) unit = fmt::format("sqrt({})", unit);
   return unit + (claim.over == Over::slope ? " per decade" : "");

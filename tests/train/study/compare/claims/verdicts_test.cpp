@@ -103,8 +103,10 @@ TEST(Verdicts, name_each_p_value) {
                                   " [0-9.e-]+$");
   };
   EXPECT_THAT(numbers(Expect::lower), ends("", "corrected p of equivalence"));
-  EXPECT_THAT(numbers(Expect::equivalent), ends(" of equivalence", "corrected p of a difference"));
-  EXPECT_THAT(numbers(Expect::not_higher), ends(" of no excess", "corrected p of an excess"));
+  EXPECT_THAT(numbers(Expect::equivalent),
+              ends(" of equivalence", "corrected p beyond the margin"));
+  EXPECT_THAT(numbers(Expect::not_higher),
+              ends(" not above the margin", "corrected p above the margin"));
 }
 
 TEST(Verdicts, need_three_seeds_and_the_control) {

@@ -186,9 +186,9 @@ system::Exit conclude(const SweepConfig& sweep, const std::vector<RunProgress>& 
 class OpenSweep {
  public:
   explicit OpenSweep(const SweepConfig& sweep) : lock_(created(sweep.out)), index(sweep) {
-    if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
     progress = inspect_all(sweep);
     require_data(sweep, progress);
+    if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
     require_data_of_results(sweep, progress);
     for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
     index.write();
@@ -209,7 +209,9 @@ void require_data(const SweepConfig& sweep, const std::vector<RunProgress>& prog
   std::exception_ptr first;
   for (std::size_t i = 0; i < progress.size(); ++i) {
     const run::Config& config = sweep.runs[i].config();
-    if (!progress[i].waits() || !tried.insert(keys_of_data(config)).second) continue;
+    if (!progress[i].waits() ||
+        !tried.insert(keys_of_data(config) + fmt::to_string(config.model.vocab_size)).second)
+      continue;
     try {
       static_cast<void>(make_dataset(config.data, config.model, config.run.seed));
       return;

@@ -26,10 +26,10 @@ struct SweepRequest {
 /// Trains the selected runs in worker processes, each in its run directory. It maintains
 /// <out>/index.csv and compares all existing runs, on the console and in files of <out>. Complete
 /// runs with the same configuration are kept; interrupted ones resume. A diverged run is a result.
-/// A failed run is reported and does not stop the others. Returns ok, the code of the signal that
-/// stopped the sweep, or the code of the first failed run. Before any training, throws OutputError
-/// if a run's directory contains something else or another process trains there, and what
-/// require_data throws.
+/// A failed run is reported and does not stop the others, unless none can use its data. Returns ok,
+/// the code of the signal that stopped the sweep, or the code of the first failed run. Before any
+/// training, throws OutputError if a run's directory contains something else or another process
+/// trains there, and what require_data throws.
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 // The parts of run_sweep for runs that independent processes train.

@@ -166,6 +166,9 @@ TEST_F(Sweep, stops_before_training_if_no_arm_can_use_its_data) {
   EXPECT_EQ(outcome.err, "difftape: " + gone);
   EXPECT_EQ(outcome.out, "");
   EXPECT_FALSE(exists("out/softmax"));
+  put(project / "s.yaml",
+      "base: tiny.yaml\nsweep.arms: {small: {model.vocab_size: 2}, whole: {}}\n");
+  EXPECT_THAT(sweep({"--dry-run"}).out, testing::Not(HasSubstr("cannot start")));
 }
 
 TEST_F(Sweep, an_arm_directory_with_other_contents_stops_it_before_training) {

@@ -27,7 +27,8 @@ struct RunsArguments {
 
 void list_runs(const RunsArguments& a) {
   throw_if<MissingInput>(a.dirs == RunsArguments().dirs && !system::is_there(a.dirs.front()),
-                         "no runs in ./{} yet; train one with difftape train", a.dirs.front());
+                         "no runs in ./{} yet; train one with difftape train CONFIG",
+                         a.dirs.front());
   const std::vector<std::filesystem::path> dirs(a.dirs.begin(), a.dirs.end());
   const study::RunList list = study::list_runs(dirs);
   if (list.runs.empty()) throw DataError(fmt::to_string(fmt::join(list.left_out, "\n")));

@@ -89,7 +89,8 @@ TEST_F(BadData, resuming_from_a_damaged_or_lost_checkpoint_is_an_error_and_chang
   EXPECT_EQ(
       other,
       "run: has a different configuration: optim.lr is 0.01, not 0.5; to keep the configuration of "
-      "the run: difftape train run --resume; for another, start a new run with --out\n");
+      "the run: difftape train run --resume; to use another configuration, start a new "
+      "run with --out DIR\n");
 }
 
 TEST_F(BadData, a_report_needs_run_directories) {

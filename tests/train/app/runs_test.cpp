@@ -125,7 +125,7 @@ TEST_F(RunsCommand, reports_a_directory_without_permission) {
 
 TEST_F(RunsCommand, rejects_a_directory_without_runs) {
   EXPECT_EQ(test::error(66, difftape({"runs"})),
-            "difftape: no runs in ./runs yet; train one with difftape train\n");
+            "difftape: no runs in ./runs yet; train one with difftape train CONFIG\n");
   fs::create_directory(dir / "empty");
   const Outcome empty = difftape({"runs", "empty"});
   EXPECT_EQ(empty.exit, 66);

@@ -108,7 +108,8 @@ std::string text_of(std::span<const std::int32_t> bytes) {
 }
 
 DataError not_text(const fs::path& path, std::string_view text, Index zero, const char* remedy) {
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+  const bool utf32 = text.starts_with(std::string_view("\xFF\xFE\0\0", 4));
+  if ((text.starts_with("\xFF\xFE") && !utf32) || text.starts_with("\xFE\xFF")) {
     return DataError(
         fmt::format("{}: is UTF-16, but must be UTF-8; convert it with iconv -f UTF-16 -t UTF-8",
                     path.string()));

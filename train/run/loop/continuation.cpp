@@ -92,7 +92,9 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
 }
 
 std::string resume_command(const fs::path& dir) {
-  return system::shell_command(std::vector<std::string>{"difftape", "train", dir, "--resume"});
+  return system::shell_command(
+      std::vector<std::string>{sizeof(real) == 8 ? "difftape-f64" : "difftape", "train",
+                               dir.empty() ? "." : dir.string(), "--resume"});
 }
 
 namespace {
@@ -112,7 +114,8 @@ std::string remedy(const Config& made, const Config& wanted, Index steps, const 
   longer.train.steps = std::max(made.train.steps, wanted.train.steps);
   const bool can = longer.train.steps > made.train.steps;
   return fmt::format(
-      "; to keep the configuration of the run: {}{}; for another, start a new run with --out",
+      "; to keep the configuration of the run: {}{}; to use another configuration, start a new run "
+      "with --out DIR",
       resume_command(system::is_folder(where) ? where : directory.parent_path()),
       can && why_not_continued(made, longer, steps).empty()
           ? fmt::format(" --set train.steps={}", longer.train.steps)

@@ -151,7 +151,7 @@ Columns study_columns(const Quantity& quantity, const Study& study) {
 /// Notes on the columns whose name or group begins with the key.
 constexpr std::pair<std::string_view, const char*> kColumnNotes[] = {
     {"seeds", "Rows are means over complete runs; losses are means over finished ones."},
-    {"val", "Losses are in nats per token; val is the last validation."},
+    {"val", "Losses are in nats per token; val is the loss of the last validation."},
     {"train", "train is the mean over the last 5 % of the steps."},
     {"+-",
      "+- is half of a 95 % t-interval over seeds only; the intervals of the headline and of claims "
@@ -164,7 +164,8 @@ constexpr std::pair<std::string_view, const char*> kColumnNotes[] = {
     {"sd/median",
      "sd/median is the standard deviation of grad_norm divided by its median in the second half "
      "of a run, up to where the learning rate falls."},
-    {"tokens to 2.5", "tokens to 2.5 ends at the first validation loss below 2.5."}};
+    {"tokens to 2.5",
+     "\"tokens to 2.5\" counts training tokens up to the first validation loss below 2.5."}};
 
 std::string rate_text(double lr) { return number(lr, "{:.3g}", "-"); }
 

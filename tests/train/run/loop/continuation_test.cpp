@@ -86,7 +86,7 @@ TEST(LongerRun, with_a_percentage_of_its_steps_is_told_the_command_that_keeps_th
       test::error(78, project.difftape(joined(mine, {"--set", "train.steps=20", "--resume"}))),
       AllOf(HasSubstr("optim.warmup_steps is 3, not 5; "),
             HasSubstr("; to keep the configuration of the run: difftape train 'a run' --resume "
-                      "--set train.steps=20; for another, ")));
+                      "--set train.steps=20; to use another configuration, ")));
   test::output(project.difftape({"train", "a run", "--resume", "--set", "train.steps=20"}));
   EXPECT_EQ(read_status(project / "a run").step, 20);
 }

@@ -355,8 +355,8 @@ TEST_F(ResumeWithAnother, configuration_is_rejected) {
   EXPECT_EQ(
       error(78, {"--set", "optim.lr=0.5"}),
       "run/checkpoints/step-00000012.h5: has a different configuration: optim.lr is 0.01, not "
-      "0.5; to keep the configuration of the run: difftape train run --resume; for another, start "
-      "a new run with --out\n");
+      "0.5; to keep the configuration of the run: difftape train run --resume; to use another "
+      "configuration, start a new run with --out DIR\n");
 }
 
 TEST_F(ResumeWithAnother, precision_is_rejected) {

@@ -74,12 +74,12 @@ run      parameters   train     val  val vs softmax  loss  grad  median    p99  
 softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
 diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  diverged at step 400 (train/loss)
 diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
-Losses are in nats per byte; val is the last validation. train is the mean over
-the last 5 % of the steps. "vs" is the difference from the baseline, paired by
-seed. Spikes are steps far outside the range of the steps before them, counted
-after the first 10 % of a run. sd/median is the standard deviation of grad_norm
-divided by its median in the second half of a run, up to where the learning rate
-falls.
+Losses are in nats per byte; val is the loss of the last validation. train is
+the mean over the last 5 % of the steps. "vs" is the difference from the
+baseline, paired by seed. Spikes are steps far outside the range of the steps
+before them, counted after the first 10 % of a run. sd/median is the standard
+deviation of grad_norm divided by its median in the second half of a run, up to
+where the learning rate falls.
 Each row is one run. One seed has no interval and decides nothing, however large
 the difference.
 )");

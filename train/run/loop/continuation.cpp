@@ -92,9 +92,8 @@ std::string why_not_continued(const Config& made, const Config& wanted, Index st
 }
 
 std::string resume_command(const fs::path& dir) {
-  return system::shell_command(
-      std::vector<std::string>{sizeof(real) == 8 ? "difftape-f64" : "difftape", "train",
-                               dir.empty() ? "." : dir.string(), "--resume"});
+  return system::shell_command(std::vector<std::string>{
+      program_of(kRealName), "train", dir.empty() ? "." : dir.string(), "--resume"});
 }
 
 namespace {
@@ -106,9 +105,12 @@ std::string remedy(const Config& made, const Config& wanted, Index steps, const 
   for (const auto& [step, file] : checkpoints_in(directory)) {
     if (!why_not_continued(made, wanted, step).empty()) continue;
     return fmt::format(
-        "; to continue from its checkpoint of step {} in a new directory: difftape train {} "
-        "--fork-from {} --set train.steps={} --out DIR",
-        step, directory.parent_path().string(), file.string(), wanted.train.steps);
+        "; to continue from its checkpoint of step {} in a new directory: {} --set train.steps={} "
+        "--out DIR",
+        step,
+        system::shell_command(std::vector<std::string>{
+            program_of(kRealName), "train", directory.parent_path(), "--fork-from", file}),
+        wanted.train.steps);
   }
   Config longer = made;
   longer.train.steps = std::max(made.train.steps, wanted.train.steps);

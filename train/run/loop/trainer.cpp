@@ -193,7 +193,7 @@ std::string division_note(const Json& data, const std::vector<std::string>& held
     const auto named = std::span(held_out).first(std::min(kNamed, validate));
     note += fmt::format(
         ", {} validation file{}: {}{} ({:.1f} % of the bytes also occur in training; "
-        "data.val_path chooses others)",
+        "set data.val_path to choose others)",
         validate, plural(validate), fmt::join(named, ", "),
         validate > kNamed ? fmt::format(" and {} more", validate - kNamed) : "",
         100 * data.at("val_overlap").get<double>());
@@ -213,8 +213,9 @@ std::string reading_note(const Config& config, const Json& data) {
   if (!data.contains("val_xxh3_128")) training -= validation;
   const double times = static_cast<double>(config.train.steps * tokens_per_step(config)) /
                        static_cast<double>(training);
-  const std::string read = times < 1 ? system::short_number(100 * times, 3) + " % of them read"
-                                     : "read " + system::short_number(times, 3) + " times";
+  const std::string read = times < 1
+                               ? "of which " + system::short_number(100 * times, 3) + " % are read"
+                               : "read " + system::short_number(times, 3) + " times";
   return fmt::format("{} {} for training, {}; {} for validation", system::grouped(training), unit,
                      read, system::grouped(validation));
 }

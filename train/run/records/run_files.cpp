@@ -215,10 +215,14 @@ RunDir open_run(const fs::path& dir) {
   return run;
 }
 
+const char* program_of(std::string_view precision) {
+  return precision == "f64" ? "difftape-f64" : "difftape";
+}
+
 void require_precision(const fs::path& made, std::string_view precision, std::string_view verb) {
-  throw_if<DataError>(
-      precision != kRealName, "{}: was made in {}, but this program computes in {}; {} with {}",
-      made.string(), precision, kRealName, verb, precision == "f64" ? "difftape-f64" : "difftape");
+  throw_if<DataError>(precision != kRealName,
+                      "{}: was made in {}, but this program computes in {}; {} with {}",
+                      made.string(), precision, kRealName, verb, program_of(precision));
 }
 
 std::string cpu_model() {

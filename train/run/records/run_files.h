@@ -121,6 +121,8 @@ RunDir open_run(const std::filesystem::path& dir);
 /// `config`: its process was killed before it replaced config.yaml. Throws OutputError.
 void add_continuation(RunDir& run, const nlohmann::ordered_json& continued);
 
+/// Returns the name of the program that computes in `precision`, "f32" or "f64".
+const char* program_of(std::string_view precision);
 /// Throws DataError unless this program computes in `precision`, in which `made` was computed. The
 /// message suggests the other program for the action `verb`, such as "resume".
 void require_precision(const std::filesystem::path& made, std::string_view precision,

@@ -202,7 +202,7 @@ TEST(Trainer, names_the_files_that_it_holds_out) {
   EXPECT_THAT(project.console.str(),
               testing::ContainsRegex(
                   "15 training files, 5 validation files: [0-9]+, [0-9]+, [0-9]+ and 2 more "
-                  "\\(0\\.0 % of the bytes also occur in training; data\\.val_path chooses "
+                  "\\(0\\.0 % of the bytes also occur in training; set data\\.val_path to choose "
                   "others\\)\n"));
   put(project / "corpus/copy", contents(project / "corpus/0"));
   project.config.data.val_fraction = 0.05;

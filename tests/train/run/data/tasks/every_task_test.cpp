@@ -166,7 +166,7 @@ TEST(DataOfText, is_announced_with_its_sizes_and_the_times_it_is_read) {
     const Index training = val_path.empty() ? all - held_out : all;
     EXPECT_NEAR(static_cast<double>(training) / static_cast<double>(all), part_for_training, 0.02);
     const double times = tokens / static_cast<double>(training);
-    const std::string read = times < 1 ? fmt::format("{:.3g} % of them read", 100 * times)
+    const std::string read = times < 1 ? fmt::format("of which {:.3g} % are read", 100 * times)
                                        : fmt::format("read {:.3g} times", times);
     EXPECT_EQ(times < 1, run == "split");
     EXPECT_THAT(

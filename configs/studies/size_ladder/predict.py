@@ -1,0 +1,101 @@
+"""Predict block C of the size ladder from the smaller sizes, before its runs begin.
+
+    python3 predict.py RESULTS PARAMETERS SEEDS
+
+RESULTS is results/size_ladder, PARAMETERS the size of block C, SEEDS the number of its pairs. Needs
+numpy and scipy. Prints, with the least-squares line over log10(parameters) of all pairs of block B:
+
+- V2's gap to softmax at PARAMETERS, each arm at its own lr*, with a 95 % interval for the mean of
+  SEEDS new pairs. Its error has three parts: the line, which follows the claim v2_gap_slope (seeds
+  that all sizes share are correlated); the held-out text, by groups; and the new pairs, with the
+  variance of the largest measured size. Degrees of freedom are Satterthwaite's.
+- lr* of both arms, by a line over log(parameters) through log(lr*) of lr_star.csv.
+"""
+
+import csv
+import sys
+from collections import defaultdict
+from math import exp, log, log10, sqrt
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import t
+
+SEEDS_OF_SIZE = {32: range(201, 217), 64: range(201, 225), 112: range(201, 207)}
+ARMS = ("v2", "softmax")
+HERE = Path(__file__).parent
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def lr_star():
+    rates = {}
+    for row in read(HERE / "lr_star.csv"):
+        if row["arm"] in ARMS:
+            rates[row["arm"], int(row["model.d_model"])] = (float(row["parameters"]), float(row["lr_star"]))
+    return rates
+
+
+def gaps(results, width, rates):
+    """Return softmax's parameters, the gap per seed, and the gap per seed and held-out group."""
+    runs, groups = {}, {}
+    for part in sorted(results.glob(f"b_d{width}*")):
+        if part.name.endswith("_4x"):
+            continue
+        by_name = {row["name"]: row for row in read(part / "val_groups.csv")}
+        for row in read(part / "index.csv"):
+            arm, seed = row["arm"], int(row["seed"])
+            if arm in ARMS and row["state"] == "finished" and seed in SEEDS_OF_SIZE[width]:
+                assert float(row["lr"]) == rates[arm, width][1], row["name"]
+                runs[arm, seed] = float(row["val_loss"])
+                values = by_name[row["name"]]
+                groups[arm, seed] = np.array([float(values[str(i)]) for i in range(len(values) - 1)])
+    seeds = sorted({seed for arm, seed in runs if ("v2", seed) in runs and ("softmax", seed) in runs})
+    return (rates["softmax", width][0], {s: runs["v2", s] - runs["softmax", s] for s in seeds},
+            {s: groups["v2", s] - groups["softmax", s] for s in seeds})
+
+
+def main():
+    results, target, new_pairs = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+    rates = lr_star()
+    measured = {width: gaps(results, width, rates) for width in SEEDS_OF_SIZE if ("v2", width) in rates}
+    measured = {width: each for width, each in measured.items() if each[1]}
+
+    x = np.array([log10(n) for n, by_seed, _ in measured.values() for _ in by_seed])
+    spread = ((x - x.mean()) ** 2).sum()
+    weights = {w: 1 / len(x) + (log10(target) - x.mean()) * (log10(n) - x.mean()) / spread
+               for w, (n, _, _) in measured.items()}
+    slopes = {w: (log10(n) - x.mean()) / spread for w, (n, _, _) in measured.items()}
+
+    parts = defaultdict(list)
+    by_group, estimate, slope = 0, 0, 0
+    for seed in sorted({s for _, by_seed, _ in measured.values() for s in by_seed}):
+        sizes = [w for w in measured if seed in measured[w][1]]
+        parts[tuple(sizes)].append(sum(weights[w] * measured[w][1][seed] for w in sizes))
+        slope += sum(slopes[w] * measured[w][1][seed] for w in sizes)
+        by_group = by_group + sum(weights[w] * measured[w][2][seed] for w in sizes)
+    estimate = sum(map(sum, parts.values()))
+    errors = [(len(each) * np.var(each, ddof=1), len(each) - 1) for each in parts.values()]
+    errors.append((np.var(by_group, ddof=1) / len(by_group), len(by_group) - 1))
+    largest = list(measured[max(measured)][1].values())
+    errors.append((np.var(largest, ddof=1) / new_pairs, len(largest) - 1))
+    variance = sum(v for v, _ in errors)
+    degrees = variance**2 / sum(v**2 / d for v, d in errors)
+    half = t.ppf(0.975, degrees) * sqrt(variance)
+
+    for width, (n, by_seed, _) in measured.items():
+        print(f"{n:9,.0f} parameters: gap {np.mean(list(by_seed.values())):+.4f}, "
+              f"SD {np.std(list(by_seed.values()), ddof=1):.4f}, n {len(by_seed)}")
+    print(f"slope per decade {slope:+.4f}")
+    print(f"{target:9,.0f} parameters: predicted gap {estimate:+.4f} "
+          f"({estimate - half:+.4f} to {estimate + half:+.4f}), {new_pairs} pairs, {degrees:.1f} degrees")
+    for arm in ARMS:
+        sizes, best = zip(*(rates[arm, w] for w in measured))
+        line = np.polyfit(np.log(sizes), np.log(best), 1)
+        print(f"lr* of {arm}: {exp(np.polyval(line, log(target))):.3g} (exponent {line[0]:+.2f})")
+
+
+main()

@@ -28,14 +28,16 @@ OriginLosses::OriginLosses(const ValidationData& data, Index batches) : names_(d
 void OriginLosses::add(Index i, const Batch& batch, std::span<const double> row_losses) {
   if (origins_.empty()) return;
   const auto seq = static_cast<size_t>(batch.seq);
-  Sum* sum = &sequences_[first_of_[i]];
-  for (size_t at = 0; at < row_losses.size(); at += seq, ++sum) {
-    const std::span<const double> row = row_losses.subspan(at, seq);
-    sum->loss = std::accumulate(row.begin(), row.end(), 0.0);
-    sum->tokens = batch.seq;
-    if (batch.scored.empty()) continue;
-    const auto scored = batch.scored.begin() + at;
-    sum->tokens = std::accumulate(scored, scored + batch.seq, Index{0});
+  Sequence* sequence = &sequences_[first_of_[i]];
+  for (size_t at = 0; at < row_losses.size(); at += seq, ++sequence) {
+    const auto sum = [&](size_t begin, size_t end) {
+      const std::span<const double> losses = row_losses.subspan(at + begin, end - begin);
+      const auto scored = batch.scored.begin() + static_cast<Index>(at);
+      return Sum{std::accumulate(losses.begin(), losses.end(), 0.0),
+                 batch.scored.empty() ? std::ssize(losses)
+                                      : std::accumulate(scored + begin, scored + end, Index{0})};
+    };
+    *sequence = {sum(0, seq), sum(seq / 8, seq / 4), sum(seq / 2, seq)};
   }
 }
 
@@ -45,32 +47,35 @@ std::vector<OriginLosses::Sum> OriginLosses::sums(std::size_t parts,
                                                   Index RowOrigin::*part_of) const {
   std::vector<Sum> sums(parts);
   for (size_t i = 0; i < origins_.size(); ++i) {
-    Sum& sum = sums[origins_[i].*part_of];
-    sum.loss += sequences_[i].loss;
-    sum.tokens += sequences_[i].tokens;
+    sums[origins_[i].*part_of].add(sequences_[i].all);
   }
   return sums;
 }
 
-std::vector<std::pair<std::string, double>> OriginLosses::domains() const {
-  std::vector<std::pair<std::string, double>> losses;
-  if (names_.empty()) return losses;
-  const std::vector<Sum> of = sums(names_.size(), &RowOrigin::domain);
-  for (size_t i = 0; i < of.size(); ++i) {
-    if (of[i].tokens == 0) continue;
-    losses.emplace_back(metric_of(metric("val/loss"), names_[i]),
-                        of[i].loss / static_cast<double>(of[i].tokens));
+std::vector<std::pair<std::string, double>> OriginLosses::metrics() const {
+  std::vector<std::pair<std::string, double>> metrics;
+  if (!names_.empty()) {
+    const std::vector<Sum> of = sums(names_.size(), &RowOrigin::domain);
+    for (size_t i = 0; i < of.size(); ++i)
+      if (of[i].tokens > 0)
+        metrics.emplace_back(metric_of(metric("val/loss"), names_[i]), of[i].mean());
   }
-  return losses;
+  Sum near, far;
+  for (const Sequence& sequence : sequences_) {
+    near.add(sequence.near);
+    far.add(sequence.far);
+  }
+  if (near.tokens > 0 && far.tokens > 0)
+    metrics.emplace_back(metric("val/context_gain"), near.mean() - far.mean());
+  return metrics;
 }
 
 GroupLosses OriginLosses::groups() const {
   GroupLosses groups;
   if (origins_.empty()) return groups;
   for (const Sum& sum : sums(kLossGroups, &RowOrigin::group)) {
-    const auto tokens = static_cast<double>(sum.tokens);
-    groups.loss.push_back(sum.tokens > 0 ? sum.loss / tokens : kNaN);
-    groups.tokens.push_back(tokens);
+    groups.loss.push_back(sum.mean());
+    groups.tokens.push_back(static_cast<double>(sum.tokens));
   }
   return groups;
 }
@@ -193,7 +198,7 @@ Validation validate(LanguageModel& model, const ValidationData& data,
     weights += weight;
   }
   result.loss = total / weights;
-  result.metrics = score ? score->metrics() : origins.domains();
+  result.metrics = score ? score->metrics() : origins.metrics();
   result.groups = origins.groups();
   result.loss_by_position = positions.means();
   return result;

@@ -13,7 +13,8 @@
 
 namespace difftape::run {
 
-/// Sums losses by the domains and groups of ValidationData::val_origins, if the data has any.
+/// Sums losses by the domains and groups of ValidationData::val_origins, if the data has any, and
+/// by the position in the sequence.
 class OriginLosses {
  public:
   /// Prepares sums for the first `batches` validation batches.
@@ -25,8 +26,9 @@ class OriginLosses {
   /// All-reduces the sums. All processes must call it; the result does not depend on their number.
   void share();
 
-  /// Returns val/loss/<domain>, nats per scored token, of domains with scored tokens.
-  std::vector<std::pair<std::string, double>> domains() const;
+  /// Returns val/loss/<domain>, nats per scored token, of domains with scored tokens, and
+  /// val/context_gain if tokens at both of its positions were scored.
+  std::vector<std::pair<std::string, double>> metrics() const;
   /// Returns the losses of all groups; empty without origins.
   GroupLosses groups() const;
 
@@ -34,6 +36,15 @@ class OriginLosses {
   struct Sum {
     double loss = 0;
     Index tokens = 0;
+    void add(const Sum& other) {
+      loss += other.loss;
+      tokens += other.tokens;
+    }
+    double mean() const { return tokens > 0 ? loss / static_cast<double>(tokens) : kNaN; }
+  };
+  /// Losses of one sequence: of all positions, of the second eighth, and of the second half.
+  struct Sequence {
+    Sum all, near, far;
   };
   /// Sums over the sequences of each of `parts` parts; `part_of` is the domain or the group.
   std::vector<Sum> sums(std::size_t parts, Index RowOrigin::*part_of) const;
@@ -41,7 +52,7 @@ class OriginLosses {
   std::vector<std::string> names_;
   std::vector<RowOrigin> origins_;     ///< origin of each sequence
   std::vector<std::size_t> first_of_;  ///< index of the first sequence of each batch
-  std::vector<Sum> sequences_;
+  std::vector<Sequence> sequences_;
 };
 
 /// Counts hits: scored targets whose logit is above all others; a tie is a miss.
@@ -88,7 +99,7 @@ struct ValidationRequest {
 /// Results of a validation.
 struct Validation {
   double loss = 0;  ///< nats per scored token, without z-loss
-  /// TaskAccuracy::metrics for a task, else the losses of several domains.
+  /// TaskAccuracy::metrics for a task, else OriginLosses::metrics.
   std::vector<std::pair<std::string, double>> metrics;
   Index tokens = 0;    ///< number of scored tokens
   GroupLosses groups;  ///< for held-out text

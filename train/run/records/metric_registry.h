@@ -121,6 +121,14 @@ inline constexpr Metric kMetrics[] = {
      "validation loss of one domain, a file or folder named by data.val_path; logged if there are "
      "2 to 64 domains",
      Per::domain, When::validation, Of::domains},
+    {"val/context_gain",
+     "nats per token",
+     "mean validation loss at the positions of the second eighth of a sequence minus that of the "
+     "second half; above 0 if the model profits from distant context",
+     Per::run,
+     When::validation,
+     Of::text,
+     {"Context gain", "loss of the second eighth of a sequence minus loss of its second half"}},
     {"val/group_loss", "nats per token",
      "validation loss of each of 64 groups of neighboring held-out documents; group g is the g-th "
      "of 64 equal ranges of every domain, and NaN if no token was scored",

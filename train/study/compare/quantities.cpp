@@ -41,6 +41,11 @@ const Quantity kQuantities[] = {
     {"final_loss", "final loss", "nats per token", kValLoss, final_loss,
      "the last validation loss, capped at the loss at init; a diverged run gets the loss at init",
      Scale::difference, 4, kCounts},
+    {"context_gain", "gain from distant context", "nats per token", metric("val/context_gain"),
+     last_validation,
+     "loss at the second eighth of the positions minus loss at the second half, at the last "
+     "validation; none if diverged",
+     Scale::difference, 4},
     {"accuracy", "accuracy on the task", "fraction", metric("val/accuracy"), last_validation,
      "the last validation; none if diverged"},
     {"diverged", "runs that diverged", "fraction", kTrainLoss, diverged,

@@ -76,8 +76,9 @@ TEST_F(OriginLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
     }
   }
   EXPECT_NEAR(found.loss, all.mean(), 1e-6);
-  ASSERT_EQ(found.metrics.size(), 3u);
-  for (const auto& [name, loss] : found.metrics)
+  ASSERT_EQ(found.metrics.size(), 4u);
+  EXPECT_EQ(found.metrics.back().first, "val/context_gain");
+  for (const auto& [name, loss] : std::span(found.metrics).first(3))
     EXPECT_NEAR(loss, domains.at(name.substr(std::string("val/loss/").size())).mean(), 1e-6);
   ASSERT_EQ(found.groups.loss.size(), 64u);
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -199,13 +200,39 @@ TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   losses.add(1, one, std::vector<double>{1, 2});
   losses.add(0, two, std::vector<double>{4, 2, 0, 9});
   losses.share();
-  EXPECT_THAT(losses.domains(),
+  EXPECT_THAT(losses.metrics(),
               ElementsAre(testing::Pair("val/loss/a", 3), testing::Pair("val/loss/b", 4)));
   const GroupLosses groups = losses.groups();
   EXPECT_EQ(groups.loss[5], 5);
   EXPECT_EQ(groups.tokens[5], 3);
   EXPECT_EQ(groups.loss[7], 1.5);
   EXPECT_TRUE(std::isnan(groups.loss[6]));
+}
+
+TEST(OriginLosses, give_the_gain_from_the_second_eighth_to_the_second_half) {
+  struct Data : ValidationData {
+    Batch val_batch(Index) const override { return {}; }
+    Index val_batches() const override { return 2; }
+    Index vocab_size() const override { return 2; }
+    nlohmann::ordered_json info() const override { return {}; }
+    std::vector<RowOrigin> val_origins(Index) const override { return {{0, 0}}; }
+    std::vector<std::string> domains() const override { return {}; }
+  };
+  OriginLosses losses(Data(), 2);
+  Batch batch{1, 16, std::vector<std::int32_t>(17)};
+  std::vector<double> of_positions(16, 100);
+  of_positions[2] = 5;
+  of_positions[3] = 7;
+  std::fill(of_positions.begin() + 8, of_positions.end(), 2);
+  losses.add(0, batch, of_positions);
+  batch.scored = std::vector<std::uint8_t>(16);
+  batch.scored[3] = batch.scored[15] = 1;
+  std::vector<double> scored(16);
+  scored[3] = 9;
+  scored[15] = 11;
+  losses.add(1, batch, scored);
+  losses.share();
+  EXPECT_THAT(losses.metrics(), ElementsAre(Pair("val/context_gain", 7 - 3.0)));
 }
 
 TEST(PositionLosses, are_means_over_the_sequences_in_which_a_position_is_scored) {

@@ -32,12 +32,13 @@ void OriginLosses::add(Index i, const Batch& batch, std::span<const double> row_
   for (size_t at = 0; at < row_losses.size(); at += seq, ++sequence) {
     const auto sum = [&](size_t begin, size_t end) {
       const std::span<const double> losses = row_losses.subspan(at + begin, end - begin);
-      const auto scored = batch.scored.begin() + static_cast<Index>(at);
-      return Sum{std::accumulate(losses.begin(), losses.end(), 0.0),
-                 batch.scored.empty() ? std::ssize(losses)
-                                      : std::accumulate(scored + begin, scored + end, Index{0})};
+      Sum found{std::accumulate(losses.begin(), losses.end(), 0.0), std::ssize(losses)};
+      if (batch.scored.empty()) return found;
+      const auto scored = std::span(batch.scored).subspan(at + begin, end - begin);
+      found.tokens = std::accumulate(scored.begin(), scored.end(), Index{0});
+      return found;
     };
-    *sequence = {sum(0, seq), sum(seq / 8, seq / 4), sum(seq / 2, seq)};
+    *sequence = {sum(0, seq), sum(seq / 4, seq / 2), sum(seq / 2, seq)};
   }
 }
 

@@ -27,7 +27,7 @@ class OriginLosses {
   void share();
 
   /// Returns val/loss/<domain>, nats per scored token, of domains with scored tokens, and
-  /// val/context_gain if tokens at both of its positions were scored.
+  /// val/context_gain if tokens in both of its ranges of positions were scored.
   std::vector<std::pair<std::string, double>> metrics() const;
   /// Returns the losses of all groups; empty without origins.
   GroupLosses groups() const;
@@ -42,7 +42,7 @@ class OriginLosses {
     }
     double mean() const { return tokens > 0 ? loss / static_cast<double>(tokens) : kNaN; }
   };
-  /// Losses of one sequence: of all positions, of the second eighth, and of the second half.
+  /// Losses of one sequence: of all positions, of the second quarter, and of the second half.
   struct Sequence {
     Sum all, near, far;
   };

@@ -123,12 +123,12 @@ inline constexpr Metric kMetrics[] = {
      Per::domain, When::validation, Of::domains},
     {"val/context_gain",
      "nats per token",
-     "mean validation loss at the positions of the second eighth of a sequence minus that of the "
-     "second half; above 0 if the model profits from distant context",
+     "mean validation loss in the second quarter of a sequence minus that in the second half; the "
+     "positions hold different text, so compare runs on the same validation data",
      Per::run,
      When::validation,
      Of::text,
-     {"Context gain", "loss of the second eighth of a sequence minus loss of its second half"}},
+     {"Context gain", "nats per token, loss of the second quarter minus the second half"}},
     {"val/group_loss", "nats per token",
      "validation loss of each of 64 groups of neighboring held-out documents; group g is the g-th "
      "of 64 equal ranges of every domain, and NaN if no token was scored",

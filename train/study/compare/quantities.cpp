@@ -43,7 +43,7 @@ const Quantity kQuantities[] = {
      Scale::difference, 4, kCounts},
     {"context_gain", "gain from distant context", "nats per token", metric("val/context_gain"),
      last_validation,
-     "loss at the second eighth of the positions minus loss at the second half, at the last "
+     "loss in the second quarter of a sequence minus loss in the second half, at the last "
      "validation; none if diverged",
      Scale::difference, 4},
     {"accuracy", "accuracy on the task", "fraction", metric("val/accuracy"), last_validation,

@@ -156,10 +156,12 @@ void require_same_data(const RunIndex& a, const RunIndex& b) {
       b.file.string(), *of_b.begin(), a.file.string(), *of_a.begin()));
 }
 
-/// Returns a quantity in which two rows of one run differ; speed may differ.
+/// Returns a quantity in which two rows of one run differ; speed may differ, and an index of an
+/// earlier version lacks some.
 const Quantity* differing_quantity(const IndexRow& a, const IndexRow& b) {
   const auto differs = [&](const Quantity& each) {
     return std::string_view(each.metric) != run::metric("throughput/tokens_per_sec") &&
+           a.contains(each.name) && b.contains(each.name) &&
            field_of(a, each.name) != field_of(b, each.name);
   };
   const auto found = std::ranges::find_if(quantities(), differs);

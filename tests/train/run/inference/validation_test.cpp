@@ -201,7 +201,8 @@ TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   losses.add(0, two, std::vector<double>{4, 2, 0, 9});
   losses.share();
   EXPECT_THAT(losses.metrics(),
-              ElementsAre(testing::Pair("val/loss/a", 3), testing::Pair("val/loss/b", 4)));
+              ElementsAre(Pair("val/loss/a", 3), Pair("val/loss/b", 4),
+                          Pair("val/context_gain", testing::DoubleEq(5.0 / 2 - 13.0 / 3))));
   const GroupLosses groups = losses.groups();
   EXPECT_EQ(groups.loss[5], 5);
   EXPECT_EQ(groups.tokens[5], 3);
@@ -209,7 +210,7 @@ TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   EXPECT_TRUE(std::isnan(groups.loss[6]));
 }
 
-TEST(OriginLosses, give_the_gain_from_the_second_eighth_to_the_second_half) {
+TEST(OriginLosses, give_the_gain_from_the_second_quarter_to_the_second_half) {
   struct Data : ValidationData {
     Batch val_batch(Index) const override { return {}; }
     Index val_batches() const override { return 2; }
@@ -221,14 +222,13 @@ TEST(OriginLosses, give_the_gain_from_the_second_eighth_to_the_second_half) {
   OriginLosses losses(Data(), 2);
   Batch batch{1, 16, std::vector<std::int32_t>(17)};
   std::vector<double> of_positions(16, 100);
-  of_positions[2] = 5;
-  of_positions[3] = 7;
+  std::fill_n(of_positions.begin() + 4, 4, 6);
   std::fill(of_positions.begin() + 8, of_positions.end(), 2);
   losses.add(0, batch, of_positions);
   batch.scored = std::vector<std::uint8_t>(16);
-  batch.scored[3] = batch.scored[15] = 1;
+  batch.scored[7] = batch.scored[15] = 1;
   std::vector<double> scored(16);
-  scored[3] = 9;
+  scored[7] = 11;
   scored[15] = 11;
   losses.add(1, batch, scored);
   losses.share();

@@ -113,10 +113,12 @@ TEST_F(RunIndexFile, of_several_sweeps_is_one_study_with_each_run_once) {
   EXPECT_THAT(pooled.notes, testing::Contains(HasSubstr("3 of 3 runs come from index.csv")));
 }
 
-TEST_F(RunIndexFile, rejects_two_results_of_one_run_unless_only_speed_differs) {
+TEST_F(RunIndexFile, rejects_two_results_of_one_run_unless_only_speed_or_columns_differ) {
   const RunRecord run = record({.seed = 2, .loss = 2.125});
   const fs::path a = write("a", {run}), b = write("b", {run});
   change(b, "40000", "30000");
+  EXPECT_EQ(collect_runs(std::vector{a, b}).runs.size(), 1u);
+  change(b, ",hidden_state,", ",of_another_version,");
   EXPECT_EQ(collect_runs(std::vector{a, b}).runs.size(), 1u);
   change(b, "2.125", "2.25");
   EXPECT_EQ(error({a, b}),

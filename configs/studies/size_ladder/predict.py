@@ -8,8 +8,9 @@ numpy and scipy. Prints, with the least-squares line over log10(parameters) of a
 - V2's gap to softmax at PARAMETERS, each arm at its own lr*, with a 95 % interval for the mean of
   SEEDS new pairs. Its error has three parts: the line, which follows the claim v2_gap_slope (seeds
   that all sizes share are correlated); the held-out text, by groups; and the new pairs, with the
-  variance of the largest measured size. Degrees of freedom are Satterthwaite's.
-- lr* of both arms, by a line over log(parameters) through log(lr*) of lr_star.csv.
+  variance of the largest measured size. Degrees of freedom are Satterthwaite's. It does not cover
+  a curved trend, or the error of each lr*.
+- lr* of both arms, by a least-squares line of log(lr*) of lr_star.csv over log(parameters).
 """
 
 import csv
@@ -34,8 +35,9 @@ def read(path):
 def lr_star():
     rates = {}
     for row in read(HERE / "lr_star.csv"):
-        if row["arm"] in ARMS:
-            rates[row["arm"], int(row["model.d_model"])] = (float(row["parameters"]), float(row["lr_star"]))
+        if row["arm"] in ARMS and row["lr_star"]:
+            size = float(row["parameters"])
+            rates[row["arm"], int(row["model.d_model"])] = size, float(row["lr_star"])
     return rates
 
 
@@ -52,17 +54,24 @@ def gaps(results, width, rates):
                 assert float(row["lr"]) == rates[arm, width][1], row["name"]
                 runs[arm, seed] = float(row["val_loss"])
                 values = by_name[row["name"]]
-                groups[arm, seed] = np.array([float(values[str(i)]) for i in range(len(values) - 1)])
-    seeds = sorted({seed for arm, seed in runs if ("v2", seed) in runs and ("softmax", seed) in runs})
-    return (rates["softmax", width][0], {s: runs["v2", s] - runs["softmax", s] for s in seeds},
-            {s: groups["v2", s] - groups["softmax", s] for s in seeds})
+                of_groups = [float(values[str(i)]) for i in range(len(values) - 1)]
+                groups[arm, seed] = np.array(of_groups)
+    seeds = [s for s in SEEDS_OF_SIZE[width] if all((arm, s) in runs for arm in ARMS)]
+    if len(seeds) < len(SEEDS_OF_SIZE[width]):
+        pairs = f"{len(seeds)} of {len(SEEDS_OF_SIZE[width])} pairs"
+        sys.exit(f"d_model {width}: has {pairs}; complete block B at this size first")
+    return (
+        rates["softmax", width][0],
+        {s: runs["v2", s] - runs["softmax", s] for s in seeds},
+        {s: groups["v2", s] - groups["softmax", s] for s in seeds},
+    )
 
 
 def main():
     results, target, new_pairs = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
     rates = lr_star()
-    measured = {width: gaps(results, width, rates) for width in SEEDS_OF_SIZE if ("v2", width) in rates}
-    measured = {width: each for width, each in measured.items() if each[1]}
+    widths = [w for w in SEEDS_OF_SIZE if all((arm, w) in rates for arm in ARMS)]
+    measured = {width: gaps(results, width, rates) for width in widths}
 
     x = np.array([log10(n) for n, by_seed, _ in measured.values() for _ in by_seed])
     spread = ((x - x.mean()) ** 2).sum()
@@ -71,7 +80,7 @@ def main():
     slopes = {w: (log10(n) - x.mean()) / spread for w, (n, _, _) in measured.items()}
 
     parts = defaultdict(list)
-    by_group, estimate, slope = 0, 0, 0
+    by_group, slope = 0, 0
     for seed in sorted({s for _, by_seed, _ in measured.values() for s in by_seed}):
         sizes = [w for w in measured if seed in measured[w][1]]
         parts[tuple(sizes)].append(sum(weights[w] * measured[w][1][seed] for w in sizes))
@@ -87,15 +96,18 @@ def main():
     half = t.ppf(0.975, degrees) * sqrt(variance)
 
     for width, (n, by_seed, _) in measured.items():
-        print(f"{n:9,.0f} parameters: gap {np.mean(list(by_seed.values())):+.4f}, "
-              f"SD {np.std(list(by_seed.values()), ddof=1):.4f}, n {len(by_seed)}")
+        each = list(by_seed.values())
+        print(f"{n:9,.0f} parameters: gap {np.mean(each):+.4f}, n {len(each)}", end="")
+        print(f", SD {np.std(each, ddof=1):.4f}")
     print(f"slope per decade {slope:+.4f}")
-    print(f"{target:9,.0f} parameters: predicted gap {estimate:+.4f} "
-          f"({estimate - half:+.4f} to {estimate + half:+.4f}), {new_pairs} pairs, {degrees:.1f} degrees")
+    print(f"{target:9,.0f} parameters: predicted gap {estimate:+.4f}", end=" ")
+    print(f"({estimate - half:+.4f} to {estimate + half:+.4f})", end="")
+    print(f", {new_pairs} pairs, {degrees:.1f} degrees of freedom")
     for arm in ARMS:
         sizes, best = zip(*(rates[arm, w] for w in measured))
         line = np.polyfit(np.log(sizes), np.log(best), 1)
         print(f"lr* of {arm}: {exp(np.polyval(line, log(target))):.3g} (exponent {line[0]:+.2f})")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -75,9 +75,8 @@ def main():
 
     x = np.array([log10(n) for n, by_seed, _ in measured.values() for _ in by_seed])
     spread = ((x - x.mean()) ** 2).sum()
-    weights = {w: 1 / len(x) + (log10(target) - x.mean()) * (log10(n) - x.mean()) / spread
-               for w, (n, _, _) in measured.items()}
     slopes = {w: (log10(n) - x.mean()) / spread for w, (n, _, _) in measured.items()}
+    weights = {w: 1 / len(x) + (log10(target) - x.mean()) * slopes[w] for w in measured}
 
     parts = defaultdict(list)
     by_group, slope = 0, 0

@@ -16,7 +16,7 @@
 
 namespace difftape::run {
 
-OriginLosses::OriginLosses(const ValidationData& data, Index batches) : names_(data.domains()) {
+HeldOutLosses::HeldOutLosses(const ValidationData& data, Index batches) : names_(data.domains()) {
   for (Index i = 0; i < batches; ++i) {
     const std::vector<RowOrigin> rows = data.val_origins(i);
     first_of_.push_back(origins_.size());
@@ -25,7 +25,7 @@ OriginLosses::OriginLosses(const ValidationData& data, Index batches) : names_(d
   sequences_.resize(origins_.size());
 }
 
-void OriginLosses::add(Index i, const Batch& batch, std::span<const double> row_losses) {
+void HeldOutLosses::add(Index i, const Batch& batch, std::span<const double> row_losses) {
   if (origins_.empty()) return;
   const auto seq = static_cast<size_t>(batch.seq);
   Sequence* sequence = &sequences_[first_of_[i]];
@@ -42,18 +42,16 @@ void OriginLosses::add(Index i, const Batch& batch, std::span<const double> row_
   }
 }
 
-void OriginLosses::share() { distributed::combine(sequences_); }
+void HeldOutLosses::share() { distributed::combine(sequences_); }
 
-std::vector<OriginLosses::Sum> OriginLosses::sums(std::size_t parts,
-                                                  Index RowOrigin::*part_of) const {
+std::vector<HeldOutLosses::Sum> HeldOutLosses::sums(std::size_t parts,
+                                                    Index RowOrigin::*part_of) const {
   std::vector<Sum> sums(parts);
-  for (size_t i = 0; i < origins_.size(); ++i) {
-    sums[origins_[i].*part_of].add(sequences_[i].all);
-  }
+  for (size_t i = 0; i < origins_.size(); ++i) sums[origins_[i].*part_of].add(sequences_[i].all);
   return sums;
 }
 
-std::vector<std::pair<std::string, double>> OriginLosses::metrics() const {
+std::vector<std::pair<std::string, double>> HeldOutLosses::metrics() const {
   std::vector<std::pair<std::string, double>> metrics;
   if (!names_.empty()) {
     const std::vector<Sum> of = sums(names_.size(), &RowOrigin::domain);
@@ -71,7 +69,7 @@ std::vector<std::pair<std::string, double>> OriginLosses::metrics() const {
   return metrics;
 }
 
-GroupLosses OriginLosses::groups() const {
+GroupLosses HeldOutLosses::groups() const {
   GroupLosses groups;
   if (origins_.empty()) return groups;
   for (const Sum& sum : sums(kLossGroups, &RowOrigin::group)) {
@@ -177,7 +175,7 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   const Index end = request.batches * (distributed::rank() + 1) / distributed::count();
   std::vector<double> losses(request.batches);
   std::vector<Index> scored(losses.size());
-  OriginLosses origins(data, request.batches);
+  HeldOutLosses origins(data, request.batches);
   for (Index i = begin; i < end; ++i) {
     const Batch batch = data.val_batch(i);
     const LossTerms terms = terms_of(model, batch, request, score);

@@ -13,12 +13,12 @@
 
 namespace difftape::run {
 
-/// Sums losses by the domains and groups of ValidationData::val_origins, if the data has any, and
-/// by the position in the sequence.
-class OriginLosses {
+/// Sums losses on held-out text by domain, by group, and by part of the sequence. Data without
+/// ValidationData::val_origins have no sums.
+class HeldOutLosses {
  public:
   /// Prepares sums for the first `batches` validation batches.
-  OriginLosses(const ValidationData& data, Index batches);
+  HeldOutLosses(const ValidationData& data, Index batches);
 
   /// Adds validation batch i, with its LossTerms::row_losses in nats.
   void add(Index i, const Batch& batch, std::span<const double> row_losses);
@@ -99,7 +99,7 @@ struct ValidationRequest {
 /// Results of a validation.
 struct Validation {
   double loss = 0;  ///< nats per scored token, without z-loss
-  /// TaskAccuracy::metrics for a task, else OriginLosses::metrics.
+  /// TaskAccuracy::metrics for a task, else HeldOutLosses::metrics.
   std::vector<std::pair<std::string, double>> metrics;
   Index tokens = 0;    ///< number of scored tokens
   GroupLosses groups;  ///< for held-out text

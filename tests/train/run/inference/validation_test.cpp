@@ -22,8 +22,8 @@ std::string counting_text(int from, int numbers) {
 
 /// A project with three validation domains: files of 3,000 and 700 bytes, and a folder with two
 /// files of 400 bytes in total.
-struct OriginLossesOfARun : testing::Test {
-  OriginLossesOfARun() {
+struct HeldOutLossesOfARun : testing::Test {
+  HeldOutLossesOfARun() {
     fs::create_directories(project / "val/folder.d");
     for (const auto& [name, text] : texts) put(project / ("val/" + name), text);
     project.config.data.val_path = {project / "val/*"};
@@ -47,7 +47,7 @@ struct Sum {
   double mean() const { return loss / tokens; }
 };
 
-TEST_F(OriginLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
+TEST_F(HeldOutLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
   TrainState state(project.config);
   state.step = state.config.train.steps;
   const Validation found = state.validate();
@@ -87,7 +87,7 @@ TEST_F(OriginLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
   }
 }
 
-TEST_F(OriginLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
+TEST_F(HeldOutLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto lines = metrics_lines(project / "run");
   EXPECT_EQ(test::steps_with(project / "run", "val/loss/book"), (std::vector<Index>{5, 10, 12}));
@@ -112,7 +112,7 @@ TEST_F(OriginLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
                   last["val/loss/folder.d"].get<double>())));
 }
 
-TEST_F(OriginLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {
+TEST_F(HeldOutLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {
   project.config = test::wider(project.config);
   project.config.train.steps = 2;
   for (const int threads : {1, 2, 3}) {
@@ -123,7 +123,7 @@ TEST_F(OriginLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {
   test::expect_the_same_run(project / "1", project / "3");
 }
 
-TEST_F(OriginLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_model_alike) {
+TEST_F(HeldOutLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_model_alike) {
   project.config.data.batch_size = 60;
   const auto first_batch = [this] {
     const TrainState state(project.config);
@@ -141,7 +141,7 @@ TEST_F(OriginLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_m
   EXPECT_EQ(first_batch().second, tokens);
 }
 
-TEST_F(OriginLossesOfARun, have_no_domains_for_one_file_or_a_split) {
+TEST_F(HeldOutLossesOfARun, have_no_domains_for_one_file_or_a_split) {
   project.config.data.val_path = {project / "val/book.txt"};
   ASSERT_EQ(project.train("one"), system::Exit::ok);
   project.config.data.val_path = {};
@@ -153,7 +153,7 @@ TEST_F(OriginLossesOfARun, have_no_domains_for_one_file_or_a_split) {
   }
 }
 
-TEST_F(OriginLossesOfARun, are_NaN_for_groups_without_sequences) {
+TEST_F(HeldOutLossesOfARun, are_NaN_for_groups_without_sequences) {
   project.config.data.val_path = {project / "val/folder.d/2"};  // 260 bytes, 15 sequences
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto last = metrics_lines(project / "run").back();
@@ -166,7 +166,7 @@ TEST_F(OriginLossesOfARun, are_NaN_for_groups_without_sequences) {
   EXPECT_EQ(there, 15);
 }
 
-TEST_F(OriginLossesOfARun,
+TEST_F(HeldOutLossesOfARun,
        go_on_in_the_middle_of_an_epoch_with_the_bits_of_a_run_that_never_ended) {
   project.config.optim.schedule = ScheduleKind::constant;  // allows a longer run
   project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
@@ -183,19 +183,23 @@ TEST_F(OriginLossesOfARun,
   EXPECT_EQ(test::last_checkpoint(project / "cut"), test::last_checkpoint(project / "whole"));
 }
 
-TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
-  struct Data : ValidationData {
-    Batch val_batch(Index) const override { return {}; }
-    Index val_batches() const override { return 2; }
-    Index vocab_size() const override { return 2; }
-    nlohmann::ordered_json info() const override { return {}; }
-    std::vector<RowOrigin> val_origins(Index i) const override {
-      if (i == 1) return {{1, 7}};
-      return {{0, 5}, {1, 5}};
-    }
-    std::vector<std::string> domains() const override { return {"a", "b", "c"}; }
-  };
-  OriginLosses losses(Data(), 2);
+/// Validation data whose batches begin in the given places.
+struct Origins : ValidationData {
+  Origins(std::vector<std::vector<RowOrigin>> batches, std::vector<std::string> names)
+      : of_batches(std::move(batches)), of_domains(std::move(names)) {}
+  Batch val_batch(Index) const override { return {}; }
+  Index val_batches() const override { return std::ssize(of_batches); }
+  Index vocab_size() const override { return 2; }
+  nlohmann::ordered_json info() const override { return {}; }
+  std::vector<RowOrigin> val_origins(Index i) const override { return of_batches[i]; }
+  std::vector<std::string> domains() const override { return of_domains; }
+
+  std::vector<std::vector<RowOrigin>> of_batches;
+  std::vector<std::string> of_domains;
+};
+
+TEST(HeldOutLosses, count_the_scored_tokens_of_a_sequence) {
+  HeldOutLosses losses(Origins({{{0, 5}, {1, 5}}, {{1, 7}}}, {"a", "b", "c"}), 2);
   const Batch two{2, 2, {0, 1, 0, 1, 1, 1}, {1, 1, 0, 1}}, one{1, 2, {0, 1, 1}};
   losses.add(1, one, std::vector<double>{1, 2});
   losses.add(0, two, std::vector<double>{4, 2, 0, 9});
@@ -210,16 +214,8 @@ TEST(OriginLosses, count_the_scored_tokens_of_a_sequence) {
   EXPECT_TRUE(std::isnan(groups.loss[6]));
 }
 
-TEST(OriginLosses, give_the_gain_from_the_second_quarter_to_the_second_half) {
-  struct Data : ValidationData {
-    Batch val_batch(Index) const override { return {}; }
-    Index val_batches() const override { return 2; }
-    Index vocab_size() const override { return 2; }
-    nlohmann::ordered_json info() const override { return {}; }
-    std::vector<RowOrigin> val_origins(Index) const override { return {{0, 0}}; }
-    std::vector<std::string> domains() const override { return {}; }
-  };
-  OriginLosses losses(Data(), 2);
+TEST(HeldOutLosses, give_the_gain_from_the_second_quarter_to_the_second_half) {
+  HeldOutLosses losses(Origins({{{0, 0}}, {{0, 0}}}, {}), 2);
   Batch batch{1, 16, std::vector<std::int32_t>(17)};
   std::vector<double> of_positions(16, 100);
   std::fill_n(of_positions.begin() + 4, 4, 6);

@@ -32,14 +32,17 @@ for part in "$@"; do
     a3_2) train a3_2 a3 'seeds=[101]' 'lr=[8.0e-3, 1.6e-2]' ;;
     a3_3) train a3_3 a3 'seeds=[102]' 'lr=[2.0e-3, 4.0e-3]' ;;
     a3_4) train a3_4 a3 'seeds=[102]' 'lr=[8.0e-3, 1.6e-2]' ;;
+    # V1 was lowest at the lowest rate.
+    a3_5) train a3_5 a3 'only=[v1]' 'lr=[1.0e-3]' ;;
     screen_d32 | screen_d64 | screen_earlier | b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
     b_d64_1) train b_d64_1 b_d64 'seeds=[201, 202, 203, 204, 205, 206]' ;;
     b_d64_2) train b_d64_2 b_d64 'seeds=[207, 208, 209, 210, 211, 212]' ;;
     b_d64_3) train b_d64_3 b_d64 'seeds=[213, 214, 215, 216, 217, 218]' 'only=[softmax, v2, gated]' ;;
     b_d64_4) train b_d64_4 b_d64 'seeds=[219, 220, 221, 222, 223, 224]' 'only=[softmax, v2, gated]' ;;
-    b_d112_1) train b_d112_1 b_d112 'seeds=[201, 202]' ;;
-    b_d112_2) train b_d112_2 b_d112 'seeds=[203, 204]' ;;
-    b_d112_3) train b_d112_3 b_d112 'seeds=[205, 206]' ;;
+    b_d112_1) train b_d112_1 b_d112 'seeds=[201, 202]' 'only=[softmax, v2]' ;;
+    b_d112_2) train b_d112_2 b_d112 'seeds=[203, 204]' 'only=[softmax, v2]' ;;
+    b_d112_3) train b_d112_3 b_d112 'seeds=[205, 206]' 'only=[softmax, v2]' ;;
+    b_d112_4) train b_d112_4 b_d112 'only=[v1]' ;;
     c_1) train c_1 c 'seeds=[301]' ;;
     c_2) train c_2 c 'seeds=[302]' ;;
     d_1) train d_1 d 'grid={train.steps: [572]}' ;;

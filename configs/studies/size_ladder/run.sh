@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains the study part by part, each at most about half an hour on two cores, and keeps the results
+# Trains the study part by part, most in half an hour or less on two cores, and keeps the results
 # of a part in results/size_ladder/PART. Run an interrupted part again to resume it.
 # usage: configs/studies/size_ladder/run.sh PART...   (DIFFTAPE names the program)
 set -euo pipefail
@@ -31,7 +31,7 @@ for part in "$@"; do
     a3_2) train a3_2 a3 'seeds=[101]' 'lr=[8.0e-3, 1.6e-2]' ;;
     a3_3) train a3_3 a3 'seeds=[102]' 'lr=[2.0e-3, 4.0e-3]' ;;
     a3_4) train a3_4 a3 'seeds=[102]' 'lr=[8.0e-3, 1.6e-2]' ;;
-    # Exploratory: V1's lowest loss in a3_1 to a3_4 was at the lowest rate.
+    # Added after a3_1 to a3_4, in which the lowest loss of V1 was at the lowest rate.
     a3_5) train a3_5 a3 'only=[v1]' 'lr=[1.0e-3]' ;;
     screen_d32 | screen_d64 | screen_earlier | b_d32 | b_d32_4x | b_d64_4x | f) train "$part" "$part" ;;
     b_d64_1) train b_d64_1 b_d64 'seeds=[201, 202, 203, 204, 205, 206]' ;;

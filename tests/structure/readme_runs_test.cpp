@@ -233,7 +233,7 @@ TEST_F(PageRuns, findings_in_the_readme_equal_the_output_of_report) {
   const std::vector<Words> columns{
       {"a1_1", "a1_2", "a1_3", "b_d32"},
       {"a2_1", "a2_2", "a2_3", "a2_4", "b_d64_1", "b_d64_2", "b_d64_3", "b_d64_4"},
-      {"a3_1", "a3_2", "a3_3", "a3_4", "b_d112_1", "b_d112_2", "b_d112_3"}};
+      {"a3_1", "a3_2", "a3_3", "a3_4", "a3_5", "b_d112_1", "b_d112_2", "b_d112_3", "b_d112_4"}};
   int rows = 0;
   int compared = 0;
   std::smatch match;
@@ -257,7 +257,7 @@ TEST_F(PageRuns, findings_in_the_readme_equal_the_output_of_report) {
     ++rows;
   }
   EXPECT_EQ(rows, 5);
-  EXPECT_EQ(compared, 11);
+  EXPECT_EQ(compared, 13);
 }
 
 }  // namespace

@@ -22,17 +22,17 @@ std::vector<Batch> batches_behind(const TrainState& state, const Step& step, boo
 }
 
 void write_tokens(h5::File& file, const std::vector<Batch>& batches) {
-  std::vector<std::int32_t> tokens;
-  for (const Batch& batch : batches)
-    tokens.insert(tokens.end(), batch.tokens.begin(), batch.tokens.end());
   const Batch& first = batches.front();
-  const auto count = std::ssize(batches);
-  file.write<std::int32_t>("/diverged/tokens", {count, first.batch, first.seq + 1}, tokens);
-  if (first.scored.empty()) return;
-  std::vector<std::int32_t> scored;
-  for (const Batch& batch : batches)
+  Index rows = 0;
+  std::vector<std::int32_t> tokens, scored;
+  for (const Batch& batch : batches) {
+    rows += batch.batch;
+    tokens.insert(tokens.end(), batch.tokens.begin(), batch.tokens.end());
     scored.insert(scored.end(), batch.scored.begin(), batch.scored.end());
-  file.write<std::int32_t>("/diverged/scored", {count, first.batch, first.seq}, scored);
+  }
+  file.set_attribute("/diverged", "batch_size", first.batch);
+  file.write<std::int32_t>("/diverged/tokens", {rows, first.seq + 1}, tokens);
+  if (!scored.empty()) file.write<std::int32_t>("/diverged/scored", {rows, first.seq}, scored);
 }
 
 void write_number(h5::File& file, const std::string& name, double value) {
@@ -44,21 +44,17 @@ double read_number(const h5::File& file, const std::string& name) {
 }
 
 std::vector<Batch> read_tokens(const h5::File& file) {
-  const Shape shape = file.shape("/diverged/tokens");  // (n, B, T + 1)
-  const auto tokens = file.read<std::int32_t>("/diverged/tokens");
-  const Index size = shape[1] * shape[2];
+  const Shape shape = file.shape("/diverged/tokens");  // (rows, T + 1)
+  const Index seq = shape[1] - 1;
+  Batch all{shape[0], seq, file.read<std::int32_t>("/diverged/tokens")};
+  if (file.exists("/diverged/scored")) {
+    const auto scored = file.read<std::int32_t>("/diverged/scored");
+    all.scored.assign(scored.begin(), scored.end());
+  }
   std::vector<Batch> batches;
-  for (Index i = 0; i < shape[0]; ++i) {
-    const auto begin = tokens.begin() + i * size;
-    batches.push_back({shape[1], shape[2] - 1, {begin, begin + size}});
-  }
-  if (!file.exists("/diverged/scored")) return batches;
-  const auto scored = file.read<std::int32_t>("/diverged/scored");
-  const Index targets = shape[1] * (shape[2] - 1);
-  for (Index i = 0; i < shape[0]; ++i) {
-    const auto begin = scored.begin() + i * targets;
-    batches[i].scored.assign(begin, begin + targets);
-  }
+  const Index size = file.int_attribute("/diverged", "batch_size");
+  for (Index row = 0; row < all.batch; row += size)
+    batches.push_back(all.rows({row, std::min(row + size, all.batch)}));
   return batches;
 }
 

@@ -3,10 +3,11 @@
 // tokens and results of the step. It is enough to repeat the step without the data. `step` of the
 // checkpoint counts the completed steps; its spike windows include the diverged one. It adds:
 //
-//   /diverged                          attributes step, quantity, parameter, op
-//   /diverged/tokens                   int32 (n, B, T + 1): the micro-batches of the step, or the
-//                                      validation batches if the validation loss diverged
-//   /diverged/scored                   int32 (n, B, T): 1 if the target counts; absent: all count
+//   /diverged                          attributes step, quantity, parameter, op, batch_size
+//   /diverged/tokens                   int32 (rows, T + 1): the micro-batches of the step, or the
+//                                      validation batches if the validation loss diverged; each
+//                                      has batch_size rows, the last one may have fewer
+//   /diverged/scored                   int32 (rows, T): 1 if the target counts; absent: all count
 //   /diverged/loss                     float64: mean training or validation loss
 //   /diverged/grad_norm                float64; absent for a validation
 //   /diverged/grad_norms/<parameter>   float64; absent for a validation

@@ -48,6 +48,20 @@ TEST_F(CrashDumpOf, every_attention_kind_repeats) {
   }
 }
 
+TEST_F(CrashDumpOf, a_validation_with_a_smaller_last_batch_repeats) {
+  put(project / "val.txt", test::tiny_text().substr(0, 3 * 17));
+  project.config.data.val_path = {(project / "val.txt").string()};
+  project.config.train.eval_batches = 2;
+  project.config.train.eval_interval = 1;
+  diverge();
+  const run::CrashDump dump = run::read_crash_dump(project / "run/diverged/step-00000001.h5");
+  ASSERT_EQ(dump.batches.size(), 2u);
+  EXPECT_EQ(dump.batches[0].batch, 2);
+  EXPECT_EQ(dump.batches[1].batch, 1);
+  const CrashReplay replay = replay_crash(project / "run/diverged/step-00000001.h5");
+  EXPECT_TRUE(replay.identical()) << to_text(replay);
+}
+
 TEST_F(CrashDumpOf, a_validation_repeats) {
   project.config.train.eval_interval = 1;
   diverge();
@@ -133,8 +147,7 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
   };
-  EXPECT_EQ(error("gone.h5", 66),
-            "difftape: cannot read checkpoint gone.h5: No such file or directory\n");
+  EXPECT_EQ(error("gone.h5", 66), "difftape: cannot read gone.h5: No such file or directory\n");
   EXPECT_EQ(error("run/checkpoints/step-00000001.h5", 65),
             "difftape: run/checkpoints/step-00000001.h5: is a checkpoint, but must be a crash "
             "dump; give a run directory, or a file in the folder diverged/ of a diverged run\n");

@@ -209,6 +209,10 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
   file.commit();
 }
 
+std::filesystem::path without_slash(const std::filesystem::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
 void require_absent(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
@@ -216,11 +220,14 @@ void require_absent(const std::filesystem::path& path) {
       "{} already exists and is not overwritten; choose another name with --out", path.string()));
 }
 
-StagedDirectory::StagedDirectory(std::filesystem::path target) : target_(std::move(target)) {
-  if (!target_.has_filename()) target_ = target_.parent_path();  // "name/"
+StagedDirectory::StagedDirectory(const std::filesystem::path& target)
+    : target_(without_slash(target)) {
   require_absent(target_);
-  staging_ = fmt::format("{}.tmp-{}", target_.string(), getpid());
-  if (mkdir(staging_.c_str(), 0777) != 0) throw cannot_write(target_);
+  for (int i = 0;; ++i) {  // a killed process may have left a directory
+    staging_ = fmt::format("{}.tmp-{}", target_.string(), i);
+    if (mkdir(staging_.c_str(), 0777) == 0) return;
+    if (errno != EEXIST) throw cannot_write(target_);
+  }
 }
 
 StagedDirectory::~StagedDirectory() {

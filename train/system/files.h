@@ -104,6 +104,9 @@ void truncate_file(const std::filesystem::path& path, std::size_t bytes);
 /// Makes renames within a directory survive a power failure if the file system supports it.
 void sync_directory(const std::filesystem::path& directory);
 
+/// Returns `path` without the slash at its end, if it has one.
+std::filesystem::path without_slash(const std::filesystem::path& path);
+
 /// Throws OutputError if there is anything at `path`.
 void require_absent(const std::filesystem::path& path);
 
@@ -113,7 +116,7 @@ class StagedDirectory {
  public:
   /// Creates an empty directory next to `target`. Throws OutputError if `target` exists or the
   /// directory cannot be created.
-  explicit StagedDirectory(std::filesystem::path target);
+  explicit StagedDirectory(const std::filesystem::path& target);
   ~StagedDirectory();
   StagedDirectory(const StagedDirectory&) = delete;
   StagedDirectory& operator=(const StagedDirectory&) = delete;

@@ -56,6 +56,16 @@ TEST(AppendFile, appends_at_the_end) {
               ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
 }
 
+TEST(StagedDirectory, appears_when_published_even_if_an_earlier_one_was_left) {
+  const ScratchDir dir;
+  fs::create_directory(dir / "out.tmp-0");
+  StagedDirectory staged(dir / "out/");
+  EXPECT_FALSE(fs::exists(dir / "out"));
+  staged.publish();
+  EXPECT_TRUE(fs::is_directory(dir / "out"));
+  EXPECT_THROW(StagedDirectory{dir / "out"}, OutputError);
+}
+
 TEST(TruncateFile, keeps_the_beginning_and_names_a_missing_file) {
   const ScratchDir dir;
   put(dir / "a", "onetwo");

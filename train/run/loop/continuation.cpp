@@ -149,7 +149,7 @@ void branch_run(const fs::path& checkpoint, const Config& wanted, const fs::path
   require_continued(config_from_yaml(saved.meta().config_yaml, checkpoint.string()), wanted, step,
                     checkpoint);
   std::error_code ignored;  // StagedDirectory reports a missing parent
-  fs::create_directories(out.parent_path(), ignored);
+  fs::create_directories(system::without_slash(out).parent_path(), ignored);
   system::StagedDirectory staged(out);
   const fs::path& made = staged.path();
   for (const char* file : {"config.yaml", "env.json", "metrics.jsonl"})

@@ -14,11 +14,11 @@ namespace difftape::run {
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
 /// Returns the keys that affect computed numbers (kOfNumbers), with their values. The spike rule is
-/// resolved, and a path in train.init_from is replaced by its digest.
+/// resolved, and train.init_from is replaced by the digest of its path.
 FlatConfig result_config(const Config& config);
 
 /// Returns the XXH3 digest of result_config and the precision of this program. Runs with this
-/// digest and the same data have the same results.
+/// digest, the same data and the same weights at train.init_from have the same results.
 std::string result_digest(const Config& config);
 
 /// Returns the reason why the run in `dir` has other results than `config` would have, such as

@@ -76,8 +76,10 @@ bool is_free(const fs::path& dir) {
 }  // namespace
 
 fs::path free_run_dir(const fs::path& dir) {
-  fs::path free = dir;
-  for (int number = 2; !is_free(free); ++number) free = fmt::format("{}-{}", dir.string(), number);
+  const fs::path first = system::without_slash(dir);
+  fs::path free = first;
+  for (int number = 2; !is_free(free); ++number)
+    free = fmt::format("{}-{}", first.string(), number);
   return free;
 }
 
@@ -189,6 +191,11 @@ Json read_env(const fs::path& dir) {
   const fs::path path = dir / "env.json";
   Json env = parse_file(path, [](Json json) {
     json.at("command").get<std::vector<std::string>>();
+    for (const Json& each : json.value("continued", Json::array()))
+      each.value("steps_before", Index{0});  // throws if it is no integer
+    const Json build = json.value("build", Json::object());
+    for (const char* key : {"precision", "gemm_backend", "bf16_backend", "vectors", "commit"})
+      build.value(key, std::string());
     json["format_version"] = json.value("format_version", Index{1});
     return json;
   });
@@ -209,10 +216,7 @@ Config config_of_run(const fs::path& dir) {
 }
 
 RunDir open_run(const fs::path& dir) {
-  RunDir run{dir, read_status(dir), read_env(dir), {}};
-  const fs::path yaml = dir / "config.yaml";
-  run.config = config_from_yaml(system::read_text(yaml), yaml.string());
-  return run;
+  return {dir, read_status(dir), read_env(dir), config_of_run(dir)};
 }
 
 const char* program_of(std::string_view precision) {

@@ -175,6 +175,9 @@ TEST_F(Branch, needs_a_free_directory_and_a_compatible_checkpoint) {
   EXPECT_FALSE(fs::exists(project / "new"));
   EXPECT_EQ(branch({"--fork-from", early.string(), "--out", "auto"}).exit, 0);
   EXPECT_EQ(read_status(project / "run-2").step, 40);
+  EXPECT_EQ(branch({"--fork-from", early.string(), "--out", "new/"}).exit, 0);
+  EXPECT_EQ(read_status(project / "new").step, 40);
+  EXPECT_EQ(free_run_dir(project / "new/"), project / "new-2");
 }
 
 struct InitFrom : testing::Test {
@@ -258,7 +261,7 @@ TEST_F(InitFrom, of_missing_or_mismatched_weights_creates_no_run) {
               AllOf(HasSubstr("no checkpoint found"), HasSubstr("in train.init_from")));
   EXPECT_THAT(error({"--init-from", "old", "--set", "model.d_ff=32"}, 65),
               HasSubstr("does not fit the model: "));
-  EXPECT_THAT(error({"--init-from", ""}, 64), HasSubstr("--init-from: expected a checkpoint"));
+  EXPECT_THAT(error({"--init-from", ""}, 64), HasSubstr("--init-from: expected a value"));
   EXPECT_THAT(error({"--init-from", "old", "--set", "train.init_from=old"}, 64),
               HasSubstr("exclude each other"));
   EXPECT_THAT(error({"--init-from", "text.txt"}, 65), HasSubstr("is not a difftape checkpoint"));

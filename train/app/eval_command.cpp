@@ -9,7 +9,6 @@
 
 #include "train/app/commands.h"
 #include "train/run/config/config.h"
-#include "train/run/data/loss_unit.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
 #include "train/system/files.h"
@@ -51,7 +50,7 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
   else
     data = make_whole_data(config.data, config.model);
   const bool others = !a.data.empty() || std::ranges::any_of(a.overrides, [](const auto& text) {
-    return text.starts_with("data.");
+    return text.starts_with("data.") || text.starts_with("data=");
   });
   if (!others && !named.data.is_null()) require_same_data(*data, named.data, named.checkpoint);
   const run::TokenizerFile tokenizer = data->tokenizer();
@@ -131,9 +130,9 @@ void print_positions(const std::vector<Json>& losses) {
 /// metrics.
 void print_evaluation(const Json& result) {
   const std::string checkpoint = result["checkpoint"];
-  fmt::print("{}\n", checkpoint.empty()
-                         ? "initial weights"
-                         : fmt::format("{}, step {}", checkpoint, result["step"].get<Index>()));
+  fmt::print("{}\n", checkpoint.empty() ? "initial weights"
+                                        : fmt::format("{}, step {}", system::printable(checkpoint),
+                                                      result["step"].get<Index>()));
   const auto type = from_string<run::DataKind>(result["data"]["type"].get<std::string>());
   fmt::print("loss {:.4f} {}, perplexity {:.4f}", result["loss"].get<double>(),
              run::loss_unit(type.value_or(run::DataKind::tokens)),

@@ -12,7 +12,6 @@
 
 #include "core/error.h"
 #include "train/app/commands.h"
-#include "train/run/records/progress.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/lr_curves.h"
@@ -38,12 +37,9 @@ struct ReportArguments {
   std::vector<fs::path> dirs() const { return {runs.begin(), runs.end()}; }
 };
 
-std::size_t output_width() {
-  const run::ConsoleStyle style = run::console_style(STDOUT_FILENO);
-  return style.tty ? static_cast<std::size_t>(style.width) : system::kTextWidth;
-}
-
 void require_outputs(const ReportArguments& arguments) {
+  for (const std::string& out : {arguments.out, arguments.svg, arguments.forest})
+    require_directory_of(out);
   require_output_file(arguments.out, ".html");
   if (!arguments.svg.empty()) require_output_file(arguments.svg, ".svg");
   if (!arguments.forest.empty()) require_output_file(arguments.forest, ".svg");
@@ -117,8 +113,8 @@ void require_claims(const ReportArguments& arguments, const study::JudgedClaims*
 void write_verdicts(const ReportArguments& arguments, const study::Study& study,
                     const study::JudgedClaims* claims) {
   if (!arguments.forest.empty()) {
-    write_forest(study, *claims, arguments.forest);
-    fmt::print("forest plot: {}\n", arguments.forest);
+    const bool written = write_forest(study, *claims, arguments.forest);
+    fmt::print("forest plot: {}\n", written ? arguments.forest : "none, since no claim is tested");
   }
   if (!arguments.verdicts.empty()) {
     system::replace_text(arguments.verdicts, verdicts_csv(claims->results));
@@ -138,7 +134,9 @@ void report(const ReportArguments& arguments) {
   const study::Study& study = asked.study;
   require_claims(arguments, claims);
   asked.write_page(arguments);
-  fmt::print("{}\nreport: {}\n", study_text(study, output_width(), claims), arguments.out);
+  fmt::print("{}\nreport: {}\n",
+             study_text(study, system::terminal_width(STDOUT_FILENO, system::kTextWidth), claims),
+             arguments.out);
   if (study.is_swept()) {
     const fs::path rates = fs::path(arguments.out).parent_path() / study::kLrOptimumFile;
     const bool replaced = system::is_there(rates);

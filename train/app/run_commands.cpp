@@ -11,7 +11,6 @@
 #include "train/app/commands.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/reader.h"
-#include "train/run/data/loss_unit.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"
 #include "train/run/loop/step.h"
@@ -32,7 +31,7 @@ struct TrainArguments {
   std::string config, out, resume, init_from, fork_from;
   std::vector<std::string> overrides;
   Index overfit_steps = 0;
-  bool inits_from = false, profile = false, overfits = false;
+  bool profile = false, overfits = false;
 };
 
 /// Sets the fields of the request about earlier steps, in this run or in the run of --fork-from.
@@ -70,9 +69,7 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
 
 /// Applies --init-from, which sets train.init_from.
 void set_initial_weights(const TrainArguments& a, run::Config& config) {
-  if (!a.inits_from) return;
-  throw_if<UsageError>(a.init_from.empty(),
-                       "--init-from: expected a checkpoint or run directory, got an empty string");
+  if (a.init_from.empty()) return;
   for (const std::string& text : a.overrides) {
     throw_if<UsageError>(
         text.starts_with("train.init_from="),
@@ -151,7 +148,8 @@ std::pair<std::string, bool> overfit(const run::Config& config) {
 
 system::Exit overfit_as_told(const TrainArguments& a) {
   throw_if<UsageError>(
-      !a.out.empty() || !a.resume.empty() || a.inits_from || !a.fork_from.empty() || a.profile,
+      !a.out.empty() || !a.resume.empty() || !a.init_from.empty() || !a.fork_from.empty() ||
+          a.profile,
       "--overfit writes no run and allows no other option than --set; remove the others");
   throw_if<UsageError>(a.overfit_steps < 1,
                        "--overfit: the number of steps is 0 or less, but must be at least 1");
@@ -175,7 +173,7 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
                        "--resume={}: expected --resume or --resume=auto; --fork-from CHECKPOINT "
                        "continues from a checkpoint in a new directory",
                        a.resume);
-  throw_if<UsageError>(!a.fork_from.empty() && (!a.resume.empty() || a.inits_from),
+  throw_if<UsageError>(!a.fork_from.empty() && (!a.resume.empty() || !a.init_from.empty()),
                        "--fork-from excludes --resume and --init-from; give one of them");
   run::TrainRequest request;
   request.out = directory_of(a, config);
@@ -208,11 +206,9 @@ void train_command(CLI::App& program, Context& context) {
                    "Continue the run from its latest checkpoint; --resume=auto starts the run if "
                    "there is nothing to continue");
   add_option(command, "--fork-from", a->fork_from,
-             "Continue from this checkpoint in a new run directory, --out, with its history")
-      ->check(refuse_empty);
-  const CLI::Option* init_from =
-      add_option(command, "--init-from", a->init_from,
-                 "Start with the weights of this checkpoint or run (train.init_from)");
+             "Continue from this checkpoint in a new run directory, --out, with its history");
+  add_option(command, "--init-from", a->init_from,
+             "Start with the weights of this checkpoint or run (train.init_from)");
   command.add_flag("--profile", a->profile,
                    "Also write trace.json and profile.txt, a time profile of ten steps");
   const CLI::Option* overfit =
@@ -222,8 +218,7 @@ void train_command(CLI::App& program, Context& context) {
               "Sanity check: overfit a single sequence in this number of AdamW steps; exit code "
               "1 if the model does not learn it")
           ->check(refuse_no_index);
-  command.callback([a, &context, init_from, overfit] {
-    a->inits_from = init_from->count() > 0;
+  command.callback([a, &context, overfit] {
     a->overfits = overfit->count() > 0;
     context.exit = train_as_told(*a, context);
   });

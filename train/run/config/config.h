@@ -67,7 +67,13 @@ enum class DataKind { text, tokens, needles, mqar, backcopy };
 /// Returns true for generated tasks, which have an unlimited number of batches.
 constexpr bool is_task(DataKind kind) { return kind != DataKind::text && kind != DataKind::tokens; }
 
-/// Reaction to a spike before it changes the weights (train/run/loop/spike_guard.h).
+/// Returns the unit of losses: "nats per byte" for text, whose tokens are bytes, else "nats per
+/// token".
+constexpr const char* loss_unit(DataKind type) {
+  return type == DataKind::text ? "nats per byte" : "nats per token";
+}
+
+/// Reaction to a spike before it changes the weights (SpikeGuard in train/run/loop/train_state.h).
 enum class OnSpike {
   none,      ///< applies the step unchanged
   zclip,     ///< clips the gradient to a norm that earlier norms predict

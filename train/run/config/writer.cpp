@@ -52,6 +52,14 @@ std::string yaml_text(const ConfigValue& value) {
   return out.c_str();
 }
 
+std::string value_text(const Config& config, const std::string& key) {
+  const Field* field = find_field(key);
+  if (!field) return "";
+  const ConfigValue value = field->get(config);
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text : yaml_text(value);
+}
+
 namespace {
 
 /// Writes all keys, with comments unless `origins` is null.

@@ -39,6 +39,9 @@ std::vector<KeyDifference> differences(const Config& a, const Config& b, unsigne
 /// Formats as "optim.lr is 0.001, not 0.002; ..."; `where` follows the first values.
 std::string in_words(const std::vector<KeyDifference>& differences, const char* where = "");
 
+/// Returns the value of a key as YAML without quotes; empty if there is no such key.
+std::string value_text(const Config& config, const std::string& key);
+
 /// Returns every key with its value as nested JSON, with a newline at the end.
 std::string to_json(const Config& config);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/run/data/loss_unit.h"
 #include "train/stats/interval.h"
 #include "train/study/compare/tables.h"
 

@@ -27,7 +27,8 @@ using Lines = std::vector<std::vector<std::string>>;
 constexpr const char* kRemedy = "restore the file or give the directories of its runs";
 
 /// Columns that every row needs.
-constexpr const char* kNeeded[] = {"name", "arm", "seed", "lr", "state", "step", "steps", "config"};
+constexpr const char* kNeeded[] = {"name", "arm",   "seed",   "lr",         "state",
+                                   "step", "steps", "config", "parameters", "tokens_per_step"};
 
 struct Fact {
   const char *column, *section, *key;
@@ -277,7 +278,11 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
   run::RunDir found{index.file.parent_path() / (dir.empty() ? name : dir), status_of(index, row),
                     env_of(row)};
   const bool known = read_config(index, row, found.config);
-  found.config.optim.lr = number<double>(index, row, "lr");
+  const double lr = number<double>(index, row, "lr");
+  throw_if<DataError>(!(lr > 0) || std::isinf(lr),
+                      "{}: run {}: lr is '{}', but must be a number above 0; {}",
+                      index.file.string(), name, field_of(row, "lr"), kRemedy);
+  found.config.optim.lr = lr;
   found.config.run.seed = number<std::uint64_t>(index, row, "seed");
   RunRecord run = make_record(std::move(found), {});
   if (!known) run.attention.reset();

@@ -94,13 +94,7 @@ run::FlatConfig RunRecord::values() const {
   return flat_config(config, known_keys(!index.empty()));
 }
 
-std::string RunRecord::value(const std::string& key) const {
-  const run::Field* field = run::find_field(key);
-  if (!field) return "";
-  const run::ConfigValue value = field->get(config);
-  const auto* text = std::get_if<std::string>(&value);
-  return text ? *text : run::yaml_text(value);
-}
+std::string RunRecord::value(const std::string& key) const { return run::value_text(config, key); }
 
 std::vector<std::string> differing_keys(const RunRecord& a, const RunRecord& b) {
   const unsigned keys = known_keys(!a.index.empty() || !b.index.empty());

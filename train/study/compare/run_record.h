@@ -1,6 +1,7 @@
 #pragma once
 // A run for comparison, read from its directory or from its row of an index (run_index.h).
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>

@@ -31,15 +31,12 @@ constexpr std::string_view kFont =
 /// Returns the path of a stroked shape; empty for filled shapes.
 std::string strokes(Marker shape, Point at, double r) {
   const auto [x, y] = at;
-  std::string across = fmt::format("M{} {}H{}", number(x - r), number(y), number(x + r));
   switch (shape) {
     case Marker::cross:
       return fmt::format("M{} {}L{} {}M{} {}L{} {}", number(x - r), number(y - r), number(x + r),
                          number(y + r), number(x + r), number(y - r), number(x - r), number(y + r));
-    case Marker::plus:
-      return fmt::format("{}M{} {}V{}", across, number(x), number(y - r), number(y + r));
     case Marker::dash:
-      return across;
+      return fmt::format("M{} {}H{}", number(x - r), number(y), number(x + r));
     default:
       return "";
   }

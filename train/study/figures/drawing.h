@@ -30,7 +30,7 @@ struct Point {
 using Points = std::vector<Point>;
 
 /// Shapes that distinguish arms and verdicts without color.
-enum class Marker { circle, square, triangle, diamond, down, star, cross, plus, dash };
+enum class Marker { circle, square, triangle, diamond, down, star, cross, dash };
 
 /// Formats a position with at most two decimals, "12.5"; finer differences are invisible.
 std::string number(double value);
@@ -58,7 +58,7 @@ class Drawing {
   void rect(Point corner, double width, double tall, std::string_view attributes = "",
             std::string_view title = "");
   void text(Point at, std::string_view text, std::string_view attributes = "");
-  /// `cross`, `plus` and `dash` are strokes, the others are filled.
+  /// `cross` and `dash` are strokes, the others are filled.
   void marker(Marker shape, Point at, double radius, std::string_view attributes = "",
               std::string_view title = "");
 

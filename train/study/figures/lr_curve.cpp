@@ -214,7 +214,8 @@ constexpr double kGapHeight = 130, kGapHead = 34;
 std::string size_text(std::int64_t parameters) {
   const auto count = static_cast<double>(parameters);
   return count < 1e3   ? fmt::format("{} parameters", parameters)
-         : count < 1e9 ? fmt::format("{:.2g} M parameters", count / 1e6)
+         : count < 1e8 ? fmt::format("{:.2g} M parameters", count / 1e6)
+         : count < 1e9 ? fmt::format("{:.0f} M parameters", count / 1e6)
                        : fmt::format("{:.2g} B parameters", count / 1e9);
 }
 

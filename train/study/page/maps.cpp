@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -11,6 +11,7 @@
 #include "train/run/records/metric_registry.h"
 #include "train/study/page/frame.h"
 #include "train/study/page/sections.h"
+#include "train/system/number.h"
 
 namespace difftape::study::page {
 
@@ -125,10 +126,8 @@ Json heat_map(const std::string& title, const std::string& meaning, const std::s
 
 void sort_names(std::vector<std::string>& names) {
   const auto place = [](const std::string& name) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-    const bool number = error == std::errc() && end == name.data() + name.size();
-    return number && std::isfinite(value) ? std::tuple(0, value, name) : std::tuple(1, 0.0, name);
+    const std::optional<double> value = system::read_number<double>(name);
+    return value && std::isfinite(*value) ? std::tuple(0, *value, name) : std::tuple(1, 0.0, name);
   };
   std::ranges::sort(names, {}, place);
 }

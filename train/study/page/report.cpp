@@ -87,10 +87,11 @@ void write_report(const Study& study, const std::filesystem::path& path, const s
   system::replace_text(path, with_loss_unit(study, page_text(page)));
 }
 
-void write_forest(const Study& study, const JudgedClaims& claims,
+bool write_forest(const Study& study, const JudgedClaims& claims,
                   const std::filesystem::path& path) {
   const std::string forest = forest_svg(forest_rows(claims.results), SvgKind::standalone);
   if (!forest.empty()) system::replace_text(path, with_loss_unit(study, forest));
+  return !forest.empty();
 }
 
 void write_lr_curve(const Study& study, const std::filesystem::path& path) {

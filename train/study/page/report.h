@@ -26,9 +26,9 @@ struct PageParts {
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts = {});
 
-/// Writes the forest plot of the tested claims as SVG on white, or nothing without any. Throws
-/// OutputError.
-void write_forest(const Study& study, const JudgedClaims& claims,
+/// Writes the forest plot of the tested claims as SVG on white. Returns false and writes nothing if
+/// there are none. Throws OutputError.
+bool write_forest(const Study& study, const JudgedClaims& claims,
                   const std::filesystem::path& path);
 
 /// Writes the learning-rate curve as SVG on white. Throws UsageError if no arm has two learning

@@ -1,4 +1,3 @@
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -97,7 +96,7 @@ for ((i = SLURM_ARRAY_TASK_ID; i < ${{#runs[@]}}; i += SLURM_ARRAY_TASK_COUNT));
   [ -z "$stopped" ] || break
   {} "${{runs[i]}}" &
   child=$!
-  while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
+  while wait "$child"; code=$?; kill -0 "$child" 2>/dev/null; do :; done
   [ "$code" -eq 0 ] || [ "$code" -eq 86 ] || failed=$code
 done
 [ -z "$again" ] || scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
@@ -114,7 +113,7 @@ void submit_to_slurm(const SweepConfig& sweep, const SlurmRequest& request) {
     *request.console << "all runs are trained; nothing to submit\n";
     return;
   }
-  fs::create_directories(dir);
+  system::make_folder(dir);
   require_none_queued(dir / kJobsFile);
   system::replace_text(dir / "train.sh", slurm_script(left, request));
   system::replace_text(dir / "compare.sh",

@@ -31,13 +31,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Creates the directory of a sweep unless it exists, and returns it.
-fs::path created(const fs::path& dir) {
-  std::error_code error;
-  fs::create_directories(dir, error);
-  if (error) {
-    throw OutputError(
-        fmt::format("cannot create sweep directory {}: {}", dir.string(), error.message()));
-  }
+const std::string& created(const std::string& dir) {
+  system::make_folder(dir);
   return dir;
 }
 
@@ -108,7 +103,8 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
   system::replace_text(out / "summary.txt", text);
   if (claims) {
     system::replace_text(out / "verdicts.csv", verdicts_csv(claims->results));
-    write_forest(study, *claims, out / "forest.svg");
+    std::error_code ignored;
+    if (!write_forest(study, *claims, out / "forest.svg")) fs::remove(out / "forest.svg", ignored);
   }
   if (study.is_swept()) {
     write_lr_curve(study, out / "lr_curve.svg");

@@ -331,11 +331,8 @@ std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
   for (const Claim& claim : claims.claims) left.push_back(&claim);
   for (const SweepRun& run : runs) {
     if (left.empty()) break;
-    const run::FlatConfig flat = flat_config(run.config());
-    const std::map<std::string, std::string> config(flat.begin(), flat.end());
-    std::erase_if(left, [&](const Claim* claim) {
-      return matches(claim->where, [&](const std::string& key) { return config.at(key); });
-    });
+    const auto value = [&](const std::string& key) { return value_text(run.config(), key); };
+    std::erase_if(left, [&](const Claim* claim) { return matches(claim->where, value); });
   }
   std::vector<std::string> ids;
   for (const Claim* claim : left) ids.push_back(claim->id);

@@ -216,6 +216,7 @@ std::vector<int> usable_cores() {
   for (int core = 0; known && core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
+  if (cores.empty()) cores.push_back(0);  // unknown
   return cores;
 }
 

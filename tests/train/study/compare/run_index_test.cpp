@@ -155,6 +155,8 @@ TEST_F(RunIndexFile, that_is_damaged_is_rejected_with_its_location) {
   EXPECT_THAT(damaged("softmax,1,0.001", "softmax,-1,0.001"), HasSubstr("seed is '-1', but must"));
   EXPECT_THAT(damaged("softmax,1,0.001", "softmax,1,"),
               HasSubstr("lr is '', but must be a number"));
+  EXPECT_THAT(damaged("softmax,1,0.001", "softmax,1,nan"),
+              HasSubstr("lr is 'nan', but must be a number above 0"));
   EXPECT_THAT(damaged("softmax-0.001-2,softmax,2", "softmax-0.001-1,softmax,2"),
               HasSubstr("index.csv:3: is a second row of run softmax-0.001-1"));
   EXPECT_THAT(damaged("0.001-1,softmax", "0.001-1,soft,max"),

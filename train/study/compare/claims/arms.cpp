@@ -19,9 +19,9 @@ namespace difftape::study {
 namespace {
 
 constexpr std::string_view kAttention = "model.attention.";
-/// Relative tolerance between optim.lr and a multiple of lr_star; a sweep multiplies lr_star as it
-/// is written.
-constexpr double kSameRate = 1e-6;
+/// Relative tolerance between optim.lr and a multiple of lr_star, which a sweep rounds to six
+/// digits.
+constexpr double kSameRate = 1e-5;
 
 std::vector<ArmRuns> arms_in(const Regime& where, std::span<const RunRecord* const> runs) {
   std::vector<ArmRuns> arms;
@@ -178,6 +178,13 @@ bool counts(const RunRecord& run, const Seeds& seeds) {
   return run.complete() && (seeds.empty() || std::ranges::count(seeds, run.seed) > 0);
 }
 
+std::string seeds_text(const Seeds& seeds) {
+  const auto gap = [](std::uint64_t a, std::uint64_t b) { return b != a + 1; };
+  return seeds.size() > 2 && std::ranges::adjacent_find(seeds, gap) == seeds.end()
+             ? fmt::format("{}..{}", seeds.front(), seeds.back())
+             : fmt::format("{}", fmt::join(seeds, ", "));
+}
+
 Selected select_runs(const ArmRuns& arm, const Claim& claim, const ClaimsFile& file,
                      const Seeds& seeds) {
   ArmRuns counted{arm.name, {}};
@@ -185,9 +192,9 @@ Selected select_runs(const ArmRuns& arm, const Claim& claim, const ClaimsFile& f
                        [&](const RunRecord* run) { return counts(*run, seeds); });
   if (counted.runs.empty()) {
     const bool ended = std::ranges::any_of(arm.runs, &RunRecord::complete);
-    throw NoNumbers(ended ? fmt::format("no run of {} has one of the seeds {}", arm.name,
-                                        fmt::join(seeds, ", "))
-                          : fmt::format("no run of {} has ended", arm.name));
+    throw NoNumbers(
+        ended ? fmt::format("no run of {} has one of the seeds {}", arm.name, seeds_text(seeds))
+              : fmt::format("no run of {} has ended", arm.name));
   }
   if (!claim.own_lr.empty()) {
     try {

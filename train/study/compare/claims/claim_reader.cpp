@@ -318,7 +318,7 @@ Seeds read_seeds(const YamlNode& list, const YamlMap& map, const std::string& ke
                             kMost, text));
       continue;
     }
-    for (std::uint64_t seed = *first; seed <= *last; ++seed) seeds.push_back(seed);
+    for (std::uint64_t more = 0; more <= *last - *first; ++more) seeds.push_back(*first + more);
   }
   std::set<std::uint64_t> seen;
   const auto twice =

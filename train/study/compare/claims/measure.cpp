@@ -167,8 +167,16 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
   const ArmRuns arm = arms_called(control.arm, file, claim.where, runs).front();
   const Quantity& metric = *control.metric;
   std::vector<double> values;
-  for (const RunRecord* run : arm.runs) {
-    if (counts(*run, claim.seeds)) values.push_back(run->number(metric));
+  const auto add = [&](const ArmRuns& of_size, const Seeds& seeds) {
+    for (const RunRecord* run : select_runs(of_size, claim, file, seeds).arm.runs)
+      values.push_back(run->number(metric));
+  };
+  if (claim.seeds_of_size.empty()) add(arm, claim.seeds);
+  for (const auto& [size, seeds] : claim.seeds_of_size) {
+    ArmRuns of_size{arm.name, {}};
+    std::ranges::copy_if(arm.runs, std::back_inserter(of_size.runs),
+                         [&](const auto* run) { return run->config.model.d_model == size; });
+    add(of_size, seeds);
   }
   const double mean = stats::mean(values);
   if (std::isnan(mean))
@@ -194,10 +202,11 @@ Measured measure(const Claim& claim, const ClaimsFile& file,
       measured.failed_control = failed_control(control, file, claim, runs);
     }
   } catch (const NoNumbers& none) {
-    measured.reason = none.what();
-    measured.seeds.clear();
-    measured.a.clear();
-    measured.b.clear();
+    Measured untested;
+    untested.arm = measured.arm;
+    untested.reference = measured.reference;
+    untested.reason = none.what();
+    return untested;
   }
   return measured;
 }

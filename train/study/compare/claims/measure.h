@@ -54,6 +54,9 @@ void require_one_population(const ArmRuns& arm);
 /// Returns whether a run is complete and has one of the seeds; empty `seeds` accept any.
 bool counts(const RunRecord& run, const Seeds& seeds);
 
+/// Returns "11..18" for three or more consecutive seeds, else "11, 13".
+std::string seeds_text(const Seeds& seeds);
+
 /// The complete runs of an arm that count for a claim.
 struct Selected {
   ArmRuns arm;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <utility>
 
 #include "train/study/compare/tables.h"
@@ -111,26 +110,6 @@ std::string claims_text(const JudgedClaims& claims, std::size_t width) {
   return text;
 }
 
-/// Replaces three or more consecutive integers of a list in `text`, "201, 202, 203", by their
-/// range, "201..203".
-std::string with_ranges(const std::string& text) {
-  static const std::regex list("[0-9]+(, [0-9]+)+");
-  std::string result;
-  auto from = text.begin();
-  for (std::sregex_iterator each(text.begin(), text.end(), list), none; each != none; ++each) {
-    const std::string found = each->str();
-    const Index count = std::ranges::count(found, ',');
-    const Index first = std::stol(found), last = std::stol(found.substr(found.rfind(' ')));
-    std::string consecutive = fmt::to_string(first);
-    for (Index seed = first + 1; seed <= last && last - first == count; ++seed)
-      consecutive += fmt::format(", {}", seed);
-    result.append(from, (*each)[0].first);
-    result += count > 1 && found == consecutive ? fmt::format("{}..{}", first, last) : found;
-    from = (*each)[0].second;
-  }
-  return result.append(from, text.end());
-}
-
 }  // namespace
 
 std::string difference_text(const ClaimResult& result) {
@@ -174,7 +153,7 @@ std::vector<std::string> untested(std::span<const ClaimResult> results) {
     if (result.verdict.is_tested()) continue;
     const std::size_t at = add_once(reasons, result.verdict.reason);
     if (at == lines.size()) {
-      lines.push_back(fmt::format("{}: {}", with_ranges(result.verdict.reason), result.claim->id));
+      lines.push_back(fmt::format("{}: {}", result.verdict.reason, result.claim->id));
     } else {
       lines[at] += ", " + result.claim->id;
     }

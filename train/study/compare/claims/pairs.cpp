@@ -171,7 +171,7 @@ void compare(const Selected& arm, const Selected& reference, const Claim& claim,
   throw NoNumbers(seeds.empty()
                       ? fmt::format("{} and {} have no common seed", pairs.arm, pairs.reference)
                       : fmt::format("none of the seeds {} was trained in both {} and {}",
-                                    fmt::join(seeds, ", "), pairs.arm, pairs.reference));
+                                    seeds_text(seeds), pairs.arm, pairs.reference));
 }
 
 void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,

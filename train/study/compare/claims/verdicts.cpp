@@ -109,14 +109,21 @@ Factors decide_primaries(std::vector<ClaimResult>& results, double alpha) {
 void decide_secondaries(std::vector<ClaimResult>& results, double alpha, const Factors& factors) {
   std::map<std::string, double> before;
   for (ClaimResult& each : results) {
-    if (each.endpoint != Rank::secondary) continue;
+    if (each.claim->endpoint != Rank::secondary) continue;
     const auto factor = factors.find(each.claim->family);
     double& least = before[each.claim->family];
+    if (each.endpoint != Rank::secondary) {
+      least = 1;  // not preregistered, so the gate is closed for later ones
+      continue;
+    }
     if (factor == factors.end() || least > alpha) {
       each.endpoint = Rank::exploratory;  // the gate is closed
       continue;
     }
-    if (!is_open(each)) continue;
+    if (!is_open(each)) {
+      least = 1;  // not tested
+      continue;
+    }
     const auto corrected = [&](double p) {
       return std::isnan(p) ? p : std::max(least, std::min(1.0, p * factor->second));
     };
@@ -210,7 +217,8 @@ Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
   Power power{claim.planned_pairs()};
   if (power.pairs == std::vector<Index>{0}) power.pairs = {seeds};
   const bool sizes_known = claim.over == Over::no_sizes || !claim.seeds_of_size.empty();
-  const bool decides = std::ranges::all_of(power.pairs, [](Index each) { return each > 1; });
+  const bool decides =
+      std::ranges::all_of(power.pairs, [](Index each) { return each >= kSeedsForVerdict; });
   if (!sizes_known || claim.over == Over::slope || !decides) return power;
   double variance = 0, degrees = 0;  // for a mean over sizes and single differences of variance 1
   for (const Index each : power.pairs) {

@@ -8,7 +8,6 @@
 
 #include "core/names.h"
 #include "core/real.h"
-#include "train/run/data/loss_unit.h"
 #include "train/study/compare/claims/claims_file.h"
 #include "train/study/compare/claims/measure.h"
 #include "train/system/text_table.h"

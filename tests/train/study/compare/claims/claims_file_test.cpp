@@ -149,6 +149,14 @@ TEST(ClaimsFile, with_invalid_numbers_is_rejected) {
   EXPECT_THAT(error("alpha: 0.01", "alpha: 1"), HasSubstr("alpha"));
 }
 
+TEST(ClaimsFile, may_have_the_largest_seeds) {
+  const ClaimsFile file = claims_from_text(
+      "seeds: [18446744073709551614..18446744073709551615]\n"
+      "claims: {c: {statement: s, arm: a, reference: b, metric: val_loss}}\n",
+      "c.yaml");
+  EXPECT_EQ(file.seeds, (Seeds{18446744073709551614u, 18446744073709551615u}));
+}
+
 TEST(ClaimsFile, with_invalid_seeds_or_sizes_is_rejected) {
   EXPECT_THAT(
       error("seeds: [11, 12..14", "seeds: [-1, 12..14"),

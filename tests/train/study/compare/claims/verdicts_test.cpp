@@ -232,6 +232,11 @@ TEST(Verdicts, on_secondary_claims_are_exploratory_if_the_gate_is_closed) {
   const auto half = decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
   EXPECT_EQ(half[1].verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(half[2]), "exploratory: supported") << "the one before it was not decided";
+  Measured none;
+  none.reason = "no run matches 'where'";
+  EXPECT_EQ(verdict_text(decide(file, {pairs(-0.1), none, pairs(-0.1)})[2]),
+            "exploratory: supported")
+      << "the one before it was not tested";
 }
 
 TEST(Verdicts, on_claims_that_were_not_preregistered_are_exploratory) {

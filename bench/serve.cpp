@@ -30,7 +30,8 @@ using nlohmann::json;
 Index read_request() {
   std::string word;
   Index count = 0;
-  if (!(std::cin >> word >> count)) return 0;
+  if (!(std::cin >> word)) return 0;
+  std::cin >> count;
   if (word != "step" || count < 1)
     throw UsageError(fmt::format("serve: '{} {}' is not a request; need 'step N'", word, count));
   return count;

@@ -186,15 +186,13 @@ std::unique_ptr<CLI::App> make_program(const std::string& name) {
   return program;
 }
 
-bool parse_and_run(CLI::App& program, int argc, const char* const* argv) {
+void parse_and_run(CLI::App& program, int argc, const char* const* argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw usage_error(program, error);
     program.exit(error);  // --help, --version
-    return false;
   }
-  return true;
 }
 
 }  // namespace difftape::app

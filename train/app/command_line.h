@@ -32,23 +32,22 @@ inline constexpr bool kIsIndex =
     std::is_same_v<T, std::vector<Index>>;
 
 /// Adds an option, "--out", or a positional argument, "CONFIG". A positional list takes all
-/// remaining words; a list option takes one value each time it is given. `value` must outlive
-/// parsing; the command's callback owns it.
+/// remaining words; a list option takes one value each time it is given. An empty value is an
+/// error. `value` must outlive parsing; the command's callback owns it.
 template <class T>
 CLI::Option* add_option(CLI::App& command, const std::string& name, T& value,
                         const std::string& help) {
   CLI::Option* added = command.add_option(name, value, help);
   if (kIsList<T> && name.starts_with('-'))
     added->allow_extra_args(false)->take_all();  // the next word may be an argument
-  if (kIsIndex<T>) added->check(refuse_no_index);
-  return added;
+  return added->check(kIsIndex<T> ? refuse_no_index : refuse_empty);
 }
 
 /// Adds an option with values separated by commas. Help shows the default if there is one.
 template <class T>
 CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<T>& list,
                       const std::string& help) {
-  CLI::Option* added = add_option(command, name, list, help)->delimiter(',')->check(refuse_empty);
+  CLI::Option* added = add_option(command, name, list, help)->delimiter(',');
   return list.empty() ? added : added->capture_default_str();
 }
 
@@ -60,8 +59,8 @@ void add_set(CLI::App& command, std::vector<std::string>& overrides);
 /// Returns the program without its commands.
 std::unique_ptr<CLI::App> make_program(const std::string& name);
 
-/// Parses the command line and runs its command. Returns false after --help or --version. Throws
-/// UsageError, and what the command throws.
-bool parse_and_run(CLI::App& program, int argc, const char* const* argv);
+/// Parses the command line and runs its command, or prints --help or --version. Throws UsageError,
+/// and what the command throws.
+void parse_and_run(CLI::App& program, int argc, const char* const* argv);
 
 }  // namespace difftape::app

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 
 #include "core/platform.h"
 #include "train/run/records/h5.h"
@@ -21,18 +22,27 @@ OutputError no_output_of(const fs::path& out, std::string_view command) {
                   out.string(), command));
 }
 
-/// Throws OutputError if the directory of an output is missing, before minutes of computation.
+}  // namespace
+
 void require_directory_of(const fs::path& out) {
   if (!out.has_parent_path() || system::is_folder(out.parent_path())) return;
   throw OutputError(fmt::format("cannot write {}: {} is not an existing directory; create it first",
                                 out.string(), out.parent_path().string()));
 }
 
-}  // namespace
-
 void outlive_reader() { std::signal(SIGPIPE, SIG_IGN); }
 
-void say(const std::string& note) { fmt::print(stderr, "difftape: {}\n", note); }
+void print_to_stderr(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool c1 = i > 0 && (text[i - 1] & 0xff) == 0xc2 && c >= 0x80 && c < 0xa0;
+    if ((c < ' ' && c != '\n') || c == 127 || c1) text[i] = '?';
+    if (c1) text[i - 1] = '?';
+  }
+  std::fputs(text.c_str(), stderr);
+}
+
+void say(const std::string& note) { print_to_stderr("difftape: " + note + "\n"); }
 
 void warn_if_slower() {
   if (const std::string reason = slower_level_reason(); !reason.empty()) say("warning: " + reason);

@@ -32,7 +32,10 @@ void add_arm(CLI::App& command, std::string& arm);
 /// Makes the command continue after the reader of its output has ended (`| head -1`).
 void outlive_reader();
 
-/// Prints "difftape: NOTE" to stderr immediately.
+/// Prints text to stderr immediately, with ? in place of terminal control codes, which names of
+/// files can contain. Never throws.
+void print_to_stderr(std::string text);
+/// Prints "difftape: NOTE" to stderr.
 void say(const std::string& note);
 
 /// Prints a warning to stderr if the loader chose a library for older processors.
@@ -63,6 +66,9 @@ void gradcheck_command(CLI::App& program, Context& context);
 void replay_command(CLI::App& program, Context& context);
 void verify_command(CLI::App& program, Context& context);
 void completion_command(CLI::App& program, Context& context);
+
+/// Throws OutputError if the directory of an output is missing, before minutes of computation.
+void require_directory_of(const std::filesystem::path& out);
 
 /// Checks the path of an output. An existing file is replaced only if it is a regular file with the
 /// same extension (".html") and not an input of the command. Throws OutputError.

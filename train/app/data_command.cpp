@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "train/app/commands.h"
+#include "train/run/config/writer.h"
 #include "train/run/data/prepare/prepare.h"
 #include "train/run/data/sources.h"
 #include "train/system/files.h"
@@ -95,10 +96,10 @@ void prepare(PrepareArguments& a) {
              request.tokenizer.file.name);
   const std::filesystem::path held_out = val_file(request, "*");
   const std::string val_path =
-      a.val_out.empty() ? "" : fmt::format(", val_path: {}", held_out.string());
+      a.val_out.empty() ? "" : fmt::format(", val_path: {}", run::yaml_text(held_out.string()));
   fmt::print(
       "to train on it, use:\n  data: {{type: tokens, path: {}{}{}}}\n  model: {{vocab_size: {}}}\n",
-      a.out, val_path,
+      run::yaml_text(a.out), val_path,
       prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),
       prepared.vocab_size);
 }

@@ -144,7 +144,8 @@ void print_doctor() {
   line("HDF5", run::h5::library_version());
   line("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
-  line("fmt", fmt::format("{}", FMT_VERSION));
+  line("fmt",
+       fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
   line("CLI11", CLI11_VERSION);
 }
 

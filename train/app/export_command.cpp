@@ -26,7 +26,7 @@ void export_as_told(const ExportArguments& a) {
   else
     export_safetensors(run::open_model(a.model), a.out);
   fmt::print("{}\n", a.out);
-  if (hf) fmt::print(stderr, "{}/{} explains how to load it\n", a.out, run::kHfReadme);
+  if (hf) print_to_stderr(fmt::format("{}/{} explains how to load it\n", a.out, run::kHfReadme));
 }
 
 struct ImportArguments {

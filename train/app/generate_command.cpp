@@ -170,9 +170,8 @@ bool stream_text(LanguageModel& model, run::GenerateRequest request,
   const run::FinishReason why = generate(model, request).finish_reason;
   print_piece(text ? text->rest() + "\n" : "\n");
   if (why == run::FinishReason::context)
-    fmt::print(stderr,
-               "difftape: reached the maximum context of the model (model.max_seq_len {})\n",
-               model.config().max_seq_len);
+    say(fmt::format("reached the maximum context of the model (model.max_seq_len {})",
+                    model.config().max_seq_len));
   return why != run::FinishReason::cancelled;
 }
 
@@ -205,8 +204,6 @@ void write_texts(GenerateArguments& a) {
         known_tokens(*tokenizer, a.request.eos_token_id, named.config.model.vocab_size);
   }
   const std::vector<Prompt> prompts = prompts_of(a, named, tokenizer);
-  for (const std::string& stop : a.stop)
-    throw_if<UsageError>(stop.empty(), "--stop: expected a string, got an empty one");
   if (!a.stop.empty()) {
     // A stop string spans at most as many tokens as it has bytes. Some tokens add no bytes: the
     // first of a text may lose its space, and control tokens are not text.
@@ -242,10 +239,9 @@ void generate_command(CLI::App& program, Context&) {
     add_option(command, name, value, help)->capture_default_str();
   };
   add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
-  const CLI::Option* prompt = add_option(command, "--prompt", a->prompt, "Prompt");
+  const CLI::Option* prompt = command.add_option("--prompt", a->prompt, "Prompt");  // may be empty
   add_option(command, "--prompts", a->prompts, "File with one prompt per line");
-  add_option(command, "--tokens", a->tokens, "Prompt as token ids, such as 1,2,3")
-      ->check(refuse_empty);
+  add_option(command, "--tokens", a->tokens, "Prompt as token ids, such as 1,2,3");
   shown("--max-tokens", request.max_tokens, "Maximum number of tokens to generate");
   shown("--temperature", request.sampling.temperature,
         "Sampling temperature; 0 selects greedy decoding");

@@ -18,6 +18,7 @@ struct LengthsArguments {
 
 void measure_and_print(const LengthsArguments& a) {
   if (!a.csv.empty()) require_csv_output(a.csv, "lengths", kLengthGridHeader);
+  require_directory_of(a.svg);
   if (!a.svg.empty()) require_output_file(a.svg, ".svg");
   const LengthGrid grid = measure_lengths(a.request);
   fmt::print("{}", length_table(grid));
@@ -39,7 +40,7 @@ void lengths_command(CLI::App& program, Context&) {
       ->required();
   add_option(command, "--rope-scaling", a->request.rope_scaling,
              "Scaling of rotary frequencies above the run's data.seq_len, by the ratio of lengths")
-      ->check(CLI::IsMember({"none", "linear", "ntk", "yarn"}))
+      ->check(CLI::IsMember(names<RopeScalingKind>()))
       ->capture_default_str();
   add_option(command, "--batches", a->request.batches,
              "Number of batches at each length (default: one validation)");

@@ -44,10 +44,7 @@ int fail(system::Exit exit, std::string_view message) {
       fmt::format("{}{}\n", exit == system::Exit::config ? "" : "difftape: ", message);
   if (distributed::count() > 1)
     text += fmt::format("in process {} on {}\n", distributed::rank(), distributed::machine());
-  // Names in a file can contain terminal control codes.
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return (c < ' ' && c != '\n') || c == 127; }, '?');
-  std::fputs(text.c_str(), stderr);  // never throws
+  print_to_stderr(std::move(text));
   if (distributed::count() > 1) distributed::end_all(static_cast<int>(exit));
   return static_cast<int>(exit);
 }
@@ -112,10 +109,7 @@ int main(int argc, char** argv, const std::string& shared) {
   program->set_help_all_flag("--help-all", "Print the help of every command and exit");
   try {
     gemm_backend();  // reports an unknown backend before anything starts
-    if (!parse_and_run(*program, argc, argv)) {
-      distributed::leave();
-      return 0;
-    }
+    parse_and_run(*program, argc, argv);
   } catch (const Error& error) {
     return fail(system::exit_of(error), error.what());
   } catch (const std::bad_alloc&) {

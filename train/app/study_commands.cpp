@@ -212,10 +212,12 @@ void sweep_command(CLI::App& program, Context& context) {
                    "List the runs and, once some are finished, estimate the time; train nothing");
   command.add_flag("--power", a->power,
                    "Print the effects that the claims can detect with these seeds; train nothing");
-  add_option(command, "--submit", a->submit,
-             "slurm: submit the runs as a job array, and a job that compares them");
+  CLI::Option* submit =
+      add_option(command, "--submit", a->submit,
+                 "slurm: submit the runs as a job array, and a job that compares them");
   add_option(command, "--sbatch", a->sbatch,
-             "Option of sbatch, such as --sbatch=--time=60; may be repeated");
+             "Option of sbatch, such as --sbatch=--time=60; may be repeated")
+      ->needs(submit);
   add_option(command, "--run", a->run,
              "Train only the run with this name, as a task of a job array does");
   command.add_flag("--compare", a->compare,

@@ -189,7 +189,7 @@ TEST_F(Inference, generate_reports_errors) {
   EXPECT_THAT(wrong(64, {"--prompts", "none.txt", "--prompt", "a"}),
               HasSubstr("--prompt and --prompts exclude each other"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--stop", ""}),
-              HasSubstr("--stop: expected a string, got an empty one"));
+              HasSubstr("--stop: expected a value, got an empty string"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature=-1"}),
               HasSubstr("--temperature: is -1, but must be"));
   EXPECT_THAT(wrong(64, {"--prompt", "a", "--temperature", "inf"}), HasSubstr("finite and"));

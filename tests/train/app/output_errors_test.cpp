@@ -73,7 +73,7 @@ TEST_F(Output, below_a_read_only_folder_fails_with_the_reason) {
             "directory with --out\n");
   put(project / "s.yaml", "base: tiny.yaml\nsweep.arms: {a: , b: {optim.lr: 0.5}}\n");
   EXPECT_EQ(error({"sweep", "s.yaml", "--out", "locked/sweep"}, conditions),
-            "difftape: cannot create sweep directory locked/sweep: Permission denied\n");
+            "difftape: cannot create locked/sweep: Permission denied\n");
   fs::permissions(project / "locked", fs::perms(0755));
 }
 

@@ -105,7 +105,7 @@ ReplayTrial evaluate(run::TrainState& state, Index batch, const Detectors& detec
 std::set<Index> steps_around(Index step, const std::vector<Index>& offsets, Index last) {
   std::set<Index> steps;
   for (const Index offset : offsets)
-    if (step + offset >= 1 && step + offset <= last) steps.insert(step + offset);
+    if (offset >= 1 - step && offset <= last - step) steps.insert(step + offset);
   return steps;
 }
 

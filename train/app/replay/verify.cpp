@@ -195,7 +195,8 @@ Verification verify_run(const fs::path& dir, const VerifyRequest& request) {
 std::string to_text(const Verification& found) {
   std::string text = fmt::format(
       "{}: retrained from {}; compared with the metrics of every step and {} checkpoint{}\n",
-      found.dir.string(), found.origin, found.checkpoints, found.checkpoints == 1 ? "" : "s");
+      system::printable(found.dir.string()), found.origin, found.checkpoints,
+      found.checkpoints == 1 ? "" : "s");
   system::Table table{{{"", "threads"}, {"", "steps"}, {"", "result", true}}, {}};
   for (const VerifyPass& pass : found.passes) {
     const auto& other = pass.difference;

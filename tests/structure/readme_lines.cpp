@@ -68,7 +68,8 @@ std::vector<fs::path> pages() {
   fs::recursive_directory_iterator entry(kRoot), end;
   for (; entry != end; ++entry) {
     const fs::path path = entry->path().lexically_relative(kRoot);
-    if (path == "build" || path == "runs") entry.disable_recursion_pending();
+    if (path == "build" || path == "runs" || path == "data" || path == ".git")
+      entry.disable_recursion_pending();
     if (path.extension() == ".md") found.push_back(path);
   }
   return found;

@@ -139,7 +139,7 @@ class Shares {
       const bool rounds = std::holds_alternative<Index>(field.spec.initial);
       const ConfigValue of = whole.get(resolved.config);
       const double part = part_of(of, percent_of(text).value(), rounds);
-      if (part > kMaxPart || !field.spec.constraint.allows(part)) {
+      if ((rounds && part > kMaxPart) || !field.spec.constraint.allows(part)) {
         errors.add(origin.location,
                    fmt::format("{}: {} (which is {}) is {}, out of range; need {}", key,
                                origin.share, number_of(of), part, field.spec.constraint.range()));

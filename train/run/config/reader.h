@@ -25,7 +25,7 @@ struct Origin {
 
 struct ResolvedConfig {
   Config config;
-  std::map<std::string, Origin> origins;  ///< by key; keys with defaults are missing
+  std::map<std::string, Origin> origins;  ///< by key; most keys with defaults are missing
 
   /// Returns the source of a key's value; an empty location for a default.
   Origin origin(const std::string& key) const;

@@ -73,7 +73,7 @@ void validate_blocks(const Config& c, const Rules& rules) {
               "block_size {} is longer than data.seq_len {}; lower block_size, or set it to 0 for "
               "dense attention",
               block, c.data.seq_len);
-  const Index blocks = (c.data.seq_len + block - 1) / block;
+  const Index blocks = ceil_div(c.data.seq_len, block);
   rules.check(
       block > c.data.seq_len || selected <= blocks, {count, size, seq},
       "num_selected_blocks is {}, but data.seq_len {} has {} blocks of {}; lower it, or set "

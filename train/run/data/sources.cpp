@@ -95,18 +95,6 @@ std::vector<SourceFile> find_source_files(std::span<const std::string> entries) 
   return files;
 }
 
-std::vector<std::int32_t> bytes_of(std::string_view text) {
-  std::vector<std::int32_t> bytes;
-  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
-  return bytes;
-}
-
-std::string text_of(std::span<const std::int32_t> bytes) {
-  std::string text;
-  for (const std::int32_t byte : bytes) text += static_cast<char>(byte);
-  return text;
-}
-
 DataError not_text(const fs::path& path, std::string_view text, Index zero, const char* remedy) {
   const bool utf32 = text.starts_with(std::string_view("\xFF\xFE\0\0", 4));
   if ((text.starts_with("\xFF\xFE") && !utf32) || text.starts_with("\xFE\xFF")) {
@@ -176,10 +164,6 @@ std::span<const std::byte> read_tokens(const TokenFile& file, Index begin,
 
 }  // namespace
 
-void TokenFile::read(Index begin, std::span<std::int32_t> into) const {
-  read_tokens(*this, begin, into);
-}
-
 StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
     : files_(std::move(stored)) {
   Digest payload;
@@ -204,7 +188,7 @@ void StoredTokens::copy(Index begin, std::span<std::int32_t> into) const {
   Index at = begin - (file == 0 ? 0 : ends_[file - 1]);
   for (; !into.empty(); ++file, at = 0) {
     const Index here = std::min(std::ssize(into), files_[file].size - at);
-    files_[file].read(at, into.first(here));
+    read_tokens(files_[file], at, into.first(here));
     into = into.subspan(here);
   }
 }

@@ -37,9 +37,6 @@ std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
 
 /// Vocabulary size of data.type text, whose tokens are bytes.
 inline constexpr Index kBytes = 256;
-std::vector<std::int32_t> bytes_of(std::string_view text);
-/// Converts tokens in [0, kBytes) to text.
-std::string text_of(std::span<const std::int32_t> bytes);
 
 /// Returns the error of a text file whose byte `zero` is 0. It names the conversion of UTF-16, in
 /// which `text` begins with a byte order mark; for other files `remedy`.
@@ -87,9 +84,6 @@ struct TokenFile {
   /// Open HDF5 file if /tokens is stored in chunks. It is then read in pieces instead of from
   /// `bytes`.
   std::shared_ptr<const h5::File> pieces = nullptr;
-
-  /// Reads tokens [begin, begin + into.size()); a token that does not fit into 31 bits is negative.
-  void read(Index begin, std::span<std::int32_t> into) const;
 };
 
 /// A token source that reads token files on demand.

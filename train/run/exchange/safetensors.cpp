@@ -121,9 +121,7 @@ class Reader {
     const std::string_view text = bytes_.substr(kLengthBytes, length);
     require(text.starts_with('{'), "its header does not begin with '{{'");
     try {
-      Json header = system::parse_json_without_duplicates(text);
-      require(header.is_object(), "its header is not a JSON object");
-      return header;
+      return system::parse_json_without_duplicates(text);
     } catch (const Json::exception& error) {
       require(false, "its header is not JSON: {}", error.what());
     } catch (const DataError& error) {

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
-    if (has_flag(text.substr(0, text.find('=')), kBesideModel)) continue;
+    const std::string key = text.substr(0, text.find('='));
+    if (find_field(key) == nullptr || has_flag(key, kBesideModel)) continue;  // the reader reports
     throw UsageError(fmt::format(
         "--set {}: is fixed by the checkpoint; only data.*, train.*, model.max_seq_len, "
         "model.rope_theta and model.rope_scaling.* can be set",

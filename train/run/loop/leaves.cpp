@@ -12,11 +12,10 @@ bool needs_whole_micro_batches(const ModelConfig& model) {
 
 Index leaves_per_micro_batch(const Config& config, Index parameters) {
   if (needs_whole_micro_batches(config.model)) return 1;
-  const auto quotient_up = [](Index a, Index b) { return (a + b - 1) / b; };
   const DataConfig& data = config.data;
   const Index tokens = parameters > kLargeModel ? kLargeModelLeafTokens : 1;
-  const Index most = std::max<Index>(1, data.batch_size / quotient_up(tokens, data.seq_len));
-  return std::min(most, quotient_up(kLeavesPerStep, config.train.gradient_accumulation_steps));
+  const Index most = std::max<Index>(1, data.batch_size / ceil_div(tokens, data.seq_len));
+  return std::min(most, ceil_div(kLeavesPerStep, config.train.gradient_accumulation_steps));
 }
 
 Leaf leaf_of(const Batch& micro_batch, Index leaves, Index i) {

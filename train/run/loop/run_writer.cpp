@@ -95,7 +95,6 @@ std::string profile_text(const profile::Table& table, double step_tokens, double
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 /// Tables are rewritten when they have grown by 1 / kTablesGrow. Rewriting at every checkpoint
 /// would take time quadratic in the number of steps.

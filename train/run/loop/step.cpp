@@ -177,9 +177,8 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   update(state, step);
   state.step = step.step;
   state.grad_norms.push_back(step.norms.global);
-  const bool loss_spike = state.loss_spikes.add(step.loss);
-  const bool grad_spike = state.grad_spikes.add(step.norms.global);
-  step.spike = loss_spike || grad_spike;
+  state.loss_spikes.add(step.loss);
+  state.grad_spikes.add(step.norms.global);
   step.seconds = std::chrono::duration<double>(Clock::now() - started).count();
   if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   return step;
@@ -217,8 +216,7 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   metrics.insert(metrics.end(), speed.begin(), speed.end());
   if (const double weight = state.config.model.z_loss_weight; weight > 0)
     metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
-  const MoeConfig& moe = state.config.model.moe;
-  if (moe.router_aux_loss_coef > 0 || moe.router_z_loss_coef > 0)
+  if (needs_whole_micro_batches(state.config.model))
     metrics.emplace_back(metric("train/router_loss"), step.router_loss);
   if (step.qk_clip) {
     metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);

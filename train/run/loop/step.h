@@ -29,7 +29,6 @@ struct Step {
   std::optional<UpdateNorms> update;       ///< if diagnostics were due
   std::optional<Diagnostics> diagnostics;  ///< after the update, if they were due
   double seconds = 0;                      ///< time of batch, forward, backward and update
-  bool spike = false;                      ///< the loss or the gradient norm is a spike
   std::optional<Divergence> diverged;
 };
 

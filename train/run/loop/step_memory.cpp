@@ -111,7 +111,7 @@ void require_memory(const Config& config, Index processes, std::optional<std::ui
       several ? fmt::format("{} processes", processes) : "a training step",
       several ? "need" : "needs", least_bytes(config) > share ? "more than " : "",
       system::describe_bytes(bytes), system::describe_bytes(static_cast<double>(*free)));
-  if (processes > 1) text += "--jobs, ";
+  if (several) text += "the number of processes (--jobs of a sweep), ";
   Config halved = config;
   halved.data.batch_size = std::max<Index>(1, config.data.batch_size / 2);
   constexpr double kWorthwhile = 0.9;  // a leaf may have one sequence whatever the batch

@@ -266,6 +266,8 @@ Shape File::shape(const std::string& dataset) const {
       bytes > kMostCompressed * stored,
       "{}: {} has {:.0f} stored bytes, but its {:.0f} bytes need at least {:.0f}; {}",
       state_->path.string(), dataset, stored, bytes, bytes / kMostCompressed, kRemedy);
+  throw_if<DataError>(rank > Shape::kMaxRank, "{}: {} has {} axes, but must have at most {}; {}",
+                      state_->path.string(), dataset, rank, Shape::kMaxRank, kRemedy);
   return Shape(shape);
 }
 
@@ -287,9 +289,9 @@ void require_integers(const Handle& dataset, const std::filesystem::path& path,
 template <Element T>
 void File::read(const std::string& dataset, std::span<T> into) const {
   const Shape found = shape(dataset);
-  require_shape(found.size() == std::ssize(into), "h5",
-                "{}: {} has the shape {}, but must have {} values; {}", state_->path.string(),
-                dataset, found.str(), into.size(), kRemedy);
+  throw_if<DataError>(found.size() != std::ssize(into),
+                      "{}: {} has the shape {}, but must have {} values; {}", state_->path.string(),
+                      dataset, found.str(), into.size(), kRemedy);
   const Handle opened = state_->open_dataset(dataset);
   if (std::integral<T>) require_integers(opened, state_->path, dataset);
   if (H5Dread(opened, memory_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()) < 0)

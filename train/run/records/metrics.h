@@ -137,7 +137,8 @@ struct LoggedStep {
   Index step = 0;
   double loss = kNaN;
 };
-/// Reads the last complete line only. Returns nothing if it cannot be read.
+/// Reads the last complete line only. Returns nothing if there is none. Throws MissingInput if the
+/// file cannot be opened.
 std::optional<LoggedStep> last_logged(const std::filesystem::path& path);
 
 /// Drops every step after `last_step` and an incomplete last line, as a resumed run does before it

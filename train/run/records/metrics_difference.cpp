@@ -21,7 +21,7 @@ constexpr std::string_view kSpeeds = "throughput/";
 const Metric* registered(const std::string& name) {
   return std::ranges::find_if(kMetrics, [&](const Metric& metric) {
     return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
-                                 : name == metric.name;
+                                 : name.substr(0, name.find('[')) == metric.name;
   });
 }
 

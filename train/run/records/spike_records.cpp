@@ -45,32 +45,14 @@ std::optional<Index> lead_of(const SpikeRecord& loss, std::span<const SpikeRecor
   return lead;
 }
 
-std::vector<SpikeRecord> events_of(const char* quantity, std::span<const double> steps,
-                                   std::span<const double> values, const stats::SpikeRule& rule) {
-  SpikeEvents events(quantity, rule);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    events.add(static_cast<Index>(steps[i]), values[i]);
-  return events.records();
-}
-
-}  // namespace
-
-double size_of(const SpikeRecord& record) {
-  const double size = std::abs(record.deviations);
-  return std::isfinite(size) ? size : kInfinity;
-}
-
-SpikeEvents::SpikeEvents(std::string quantity, const stats::SpikeRule& rule)
-    : quantity_(std::move(quantity)), detector_(rule, series_of(quantity_)) {}
-
-bool SpikeEvents::recovered(const SpikeRecord& record, double value) const {
+bool recovered(const SpikeRecord& record, double value, double threshold) {
   if (!std::isfinite(value)) return false;
   if (std::isnan(record.center)) return true;
-  const double within = std::min(kRecoveredWithin, detector_.threshold()) * record.spread;
+  const double within = std::min(kRecoveredWithin, threshold) * record.spread;
   return record.depth < 0 ? value >= record.center - within : value <= record.center + within;
 }
 
-void SpikeEvents::extend(SpikeRecord& record, Index step, double value) const {
+void extend(SpikeRecord& record, Index step, double value) {
   record.last_step = step;
   record.spikes += 1;
   if (record.spikes > 1 && !further(value, record)) return;
@@ -80,26 +62,42 @@ void SpikeEvents::extend(SpikeRecord& record, Index step, double value) const {
   record.deviations = record.depth / record.spread;
 }
 
-void SpikeEvents::add(Index step, double value) {
-  const stats::SpikeVerdict verdict = detector_.take(value);
-  std::erase_if(open_, [&](std::size_t i) {
-    if (!recovered(records_[i], value)) return false;
-    records_[i].recovery = step - records_[i].step;
-    return true;
-  });
-  if (!verdict.spike) return;
-  const bool goes_on = !open_.empty() && open_.back() + 1 == records_.size() &&
-                       step - records_.back().last_step <= kLargestGap;
-  if (!goes_on) {
-    SpikeRecord record;
-    record.quantity = quantity_;
-    record.step = step;
-    record.center = verdict.center;
-    record.spread = verdict.spread;
-    open_.push_back(records_.size());
-    records_.push_back(std::move(record));
+/// Returns the events of one quantity in the order of their first steps, without leads.
+std::vector<SpikeRecord> events_of(const char* quantity, std::span<const double> steps,
+                                   std::span<const double> values, const stats::SpikeRule& rule) {
+  stats::SpikeDetector detector(rule, series_of(quantity));
+  std::vector<SpikeRecord> records;
+  std::vector<std::size_t> open;  // indices of records that have not recovered
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    const auto step = static_cast<Index>(steps[at]);
+    const stats::SpikeVerdict verdict = detector.take(values[at]);
+    std::erase_if(open, [&](std::size_t i) {
+      if (!recovered(records[i], values[at], detector.threshold())) return false;
+      records[i].recovery = step - records[i].step;
+      return true;
+    });
+    if (!verdict.spike) continue;
+    const bool goes_on = !open.empty() && open.back() + 1 == records.size() &&
+                         step - records.back().last_step <= kLargestGap;
+    if (!goes_on) {
+      SpikeRecord record;
+      record.quantity = quantity;
+      record.step = step;
+      record.center = verdict.center;
+      record.spread = verdict.spread;
+      open.push_back(records.size());
+      records.push_back(std::move(record));
+    }
+    extend(records.back(), step, values[at]);
   }
-  extend(records_.back(), step, value);
+  return records;
+}
+
+}  // namespace
+
+double size_of(const SpikeRecord& record) {
+  const double size = std::abs(record.deviations);
+  return std::isfinite(size) ? size : kInfinity;
 }
 
 std::vector<SpikeRecord> spike_records(std::span<const double> steps, std::span<const double> loss,

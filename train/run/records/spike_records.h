@@ -43,25 +43,6 @@ struct SpikeRecord {
 /// Returns the size of an event: |deviations|, infinity if that is not finite.
 double size_of(const SpikeRecord& record);
 
-/// Collects the events of one quantity as its values arrive.
-class SpikeEvents {
- public:
-  SpikeEvents(std::string quantity, const stats::SpikeRule& rule);
-  /// Adds the value of a step; steps must increase.
-  void add(Index step, double value);
-  /// Returns the events in the order of their first steps, without leads.
-  const std::vector<SpikeRecord>& records() const { return records_; }
-
- private:
-  bool recovered(const SpikeRecord& record, double value) const;
-  void extend(SpikeRecord& record, Index step, double value) const;
-
-  std::string quantity_;
-  stats::SpikeDetector detector_;
-  std::vector<SpikeRecord> records_;
-  std::vector<std::size_t> open_;  // indices of records that have not recovered
-};
-
 /// Returns the events of both series by step; at the same step gradient events come first. `loss`
 /// and `grad` have the length of `steps`, or are empty if not logged.
 std::vector<SpikeRecord> spike_records(std::span<const double> steps, std::span<const double> loss,

@@ -1,7 +1,6 @@
 #pragma once
 // Event files for TensorBoard: protocol buffers (tensorflow/core/util/event.proto and
-// framework/summary.proto) in records with checksums. Only tensorboard.cpp includes protozero and
-// Boost.CRC.
+// framework/summary.proto) in records with checksums. Only tensorboard.cpp includes Boost.CRC.
 //
 // TensorBoard reads the files of a directory once, in the order of their names. Every start of a
 // run therefore writes a new file with the next number. It begins with an event that voids the

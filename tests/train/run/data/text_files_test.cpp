@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "tests/support/test.h"
 #include "train/run/data/dataset.h"
+#include "train/run/data/prepare/tokenizer.h"
 #include "train/run/data/sources.h"
 
 namespace difftape::run {
@@ -140,7 +141,8 @@ TEST(DefaultText, is_the_eigen_headers_whose_training_and_validation_share_few_s
 
   std::vector<std::size_t> trained;
   for (Index i = 0; i < 2 * info["epoch_sequences"].get<Index>(); ++i) {
-    const std::vector<std::size_t> more = strings_of(text_of(data->train_batch(i, 0).tokens));
+    const std::vector<std::size_t> more =
+        strings_of(byte_tokenizer().decode(data->train_batch(i, 0).tokens));
     trained.insert(trained.end(), more.begin(), more.end());
   }
   std::ranges::sort(trained);
@@ -149,7 +151,7 @@ TEST(DefaultText, is_the_eigen_headers_whose_training_and_validation_share_few_s
   const auto short_ones = make_dataset(shorter, {}, 1);
   Index shared = 0, all = 0;
   for (Index i = 0; i < short_ones->val_batches(); ++i) {
-    const std::string text = text_of(short_ones->val_batch(i).tokens);
+    const std::string text = byte_tokenizer().decode(short_ones->val_batch(i).tokens);
     std::vector<bool> known(text.size());
     const std::vector<std::size_t> strings = strings_of(text);
     for (std::size_t at = 0; at < strings.size(); ++at) {

@@ -164,7 +164,7 @@ TEST(RequireMemory, reports_needed_and_free_memory_and_a_remedy) {
                     HasSubstr("set train.activation_checkpointing to blocks")));
   EXPECT_THAT(error(3, 3 * needed - 1), HasSubstr("3 processes need "));
   EXPECT_THAT(error(3, 3 * needed - 1),
-              HasSubstr("lower --jobs, data.batch_size, data.seq_len or"));
+              HasSubstr("lower the number of processes (--jobs of a sweep), data.batch_size, "));
   config.data.batch_size = 1;
   EXPECT_THAT(error(1, 1000), HasSubstr("are free; lower data.seq_len or the sizes of"));
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;

@@ -30,12 +30,13 @@ TEST(MetricsDifference, is_sorted_by_step_then_by_the_registry) {
   const MetricsDifference found = difference(
       Table({{5, 6},
              {{"z", {1, 2}}, {"b", {1, 2}}, {"train/loss", {1, 2}}, {"act/max/0", {1, 2}}},
-             {{"attn/head/lambda/0", {{1}, {1, 2}}}}}),
+             {{"attn/head/lambda/0", {{1}, {1, 2}}}, {"val/group_loss", {{1}, {1, 2}}}}}),
       Table({{5, 6},
              {{"z", {1, 3}}, {"b", {1, 3}}, {"train/loss", {1, 3}}, {"act/max/0", {0, 3}}},
-             {{"attn/head/lambda/0", {{1}, {1, 7}}}}}));
+             {{"attn/head/lambda/0", {{1}, {1, 7}}}, {"val/group_loss", {{1}, {1, 7}}}}}));
   EXPECT_THAT(found.metrics,
               ElementsAre(FieldsAre("act/max/0", 5, 1, 0), FieldsAre("train/loss", 6, 2, 3),
+                          FieldsAre("val/group_loss[1]", 6, 2, 7),
                           FieldsAre("attn/head/lambda/0[1]", 6, 2, 7), FieldsAre("b", 6, 2, 3),
                           FieldsAre("z", 6, 2, 3)));
 }

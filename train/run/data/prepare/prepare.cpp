@@ -57,7 +57,9 @@ class BinWriter : public TokenWriter {
 /// Writes int32 tokens, which stay in memory until commit().
 class H5Writer : public TokenWriter {
  public:
-  explicit H5Writer(const fs::path& out) : file_(h5::File::create(out)) {}
+  explicit H5Writer(const fs::path& out) : file_(h5::File::create(out)) {
+    const system::NewFile writable(out);  // fails now rather than in commit()
+  }
   void write(std::span<const std::int32_t> tokens) override {
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     throw_if<UsageError>(

@@ -38,13 +38,18 @@ Tokenizer byte_tokenizer() {
   return {.file = {.name = kByteTokenizer, .model = {}},
           .digest = {},
           .vocab_size = kBytes,
-          .encode = bytes_of,
+          .encode =
+              [](std::string_view text) {
+                std::vector<std::int32_t> tokens;
+                for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+                return tokens;
+              },
           .decode =
               [](std::span<const std::int32_t> tokens) {
-                std::vector<std::int32_t> bytes;
-                std::ranges::copy_if(tokens, std::back_inserter(bytes),
-                                     [](std::int32_t token) { return token < kBytes; });
-                return text_of(bytes);
+                std::string text;
+                for (const std::int32_t token : tokens)
+                  if (token < kBytes) text += static_cast<char>(token);
+                return text;
               },
           .bytes = [](std::int32_t token) { return Index{token >= 0 && token < kBytes}; }};
 }

@@ -140,8 +140,9 @@ TEST_F(Output, a_report_replaces_pages_and_nothing_else) {
   EXPECT_TRUE(fs::is_symlink(project / "device.html")) << "a device is not a page";
   EXPECT_THAT(error({"report", "run", "--out", "run"}),
               HasSubstr("run already exists and is not a regular"));
-  EXPECT_THAT(error({"report", "run", "--out", "gone/report.html"}),
-              HasSubstr("difftape: cannot write gone/report.html: No such file or directory"));
+  EXPECT_THAT(
+      error({"report", "run", "--out", "gone/report.html"}),
+      HasSubstr("difftape: cannot write gone/report.html: gone is not an existing directory"));
   const Outcome forest = project.difftape({"report", "run", "--forest", "f.svg"});
   EXPECT_EQ(forest.exit, 64);
   EXPECT_FALSE(fs::exists(project / "report.html")) << forest.out;

@@ -192,7 +192,7 @@ Json read_env(const fs::path& dir) {
   Json env = parse_file(path, [](Json json) {
     json.at("command").get<std::vector<std::string>>();
     for (const Json& each : json.value("continued", Json::array()))
-      each.value("steps_before", Index{0});  // throws if it is no integer
+      each.value("steps_before", Index{0});  // throws for other types
     const Json build = json.value("build", Json::object());
     for (const char* key : {"precision", "gemm_backend", "bf16_backend", "vectors", "commit"})
       build.value(key, std::string());

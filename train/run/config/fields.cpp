@@ -148,7 +148,7 @@ std::vector<Field> train_fields() {
   constexpr auto at = &Config::train;
   using T = TrainConfig;
   return {
-      field<at, &T::steps>("train.steps", between(1, 1e15), "steps", "Number of optimizer steps.",
+      field<at, &T::steps>("train.steps", at_least(1), "steps", "Number of optimizer steps.",
                            kDecides | kOfTask | kBesideModel),
       field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
                                    "Steps between validations; 0 means only at the end."),

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "train/app/commands.h"
 #include "train/run/config/writer.h"
@@ -15,6 +16,12 @@ namespace difftape::app {
 namespace {
 
 using system::grouped;
+
+/// Returns a path as a value of a YAML map in braces.
+std::string in_braces(const std::string& path) {
+  const bool plain = path.find_first_of(",[]{}") == path.npos;
+  return plain ? run::yaml_text(path) : nlohmann::json(path).dump();
+}
 
 /// Prints "45 %  120 of 270 MB", rewritten in place, if stderr is a terminal.
 std::function<void(Index, Index)> progress_line() {
@@ -96,10 +103,10 @@ void prepare(PrepareArguments& a) {
              request.tokenizer.file.name);
   const std::filesystem::path held_out = val_file(request, "*");
   const std::string val_path =
-      a.val_out.empty() ? "" : fmt::format(", val_path: {}", run::yaml_text(held_out.string()));
+      a.val_out.empty() ? "" : fmt::format(", val_path: {}", in_braces(held_out.string()));
   fmt::print(
       "to train on it, use:\n  data: {{type: tokens, path: {}{}{}}}\n  model: {{vocab_size: {}}}\n",
-      run::yaml_text(a.out), val_path,
+      in_braces(a.out), val_path,
       prepared.eos_token_id < 0 ? "" : fmt::format(", eos_token_id: {}", prepared.eos_token_id),
       prepared.vocab_size);
 }

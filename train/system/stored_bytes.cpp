@@ -16,8 +16,7 @@
 namespace difftape::system {
 
 struct StoredBytes::Mapping {
-  explicit Mapping(const std::filesystem::path& file)
-      : path(file), descriptor(file, O_RDONLY | O_NONBLOCK) {
+  explicit Mapping(const std::filesystem::path& file) : path(file), descriptor(file, O_RDONLY) {
     if (!descriptor.is_open() || fstat(descriptor.number(), &facts) != 0) throw cannot_read(errno);
     if (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) throw cannot_read(ENOTSUP);
   }

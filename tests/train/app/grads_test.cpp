@@ -189,6 +189,8 @@ TEST_F(Grads, a_missing_or_invalid_model_is_named) {
   EXPECT_EQ(error(64, "run", {"--set", "run.seed=2"}),
             "difftape: --set run.seed=2: is fixed by the checkpoint; only data.*, train.*, "
             "model.max_seq_len, model.rope_theta and model.rope_scaling.* can be set\n");
+  EXPECT_THAT(error(64, "run", {"--set", "model={norm_eps: 1}"}), HasSubstr("is fixed by"));
+  EXPECT_THAT(error(78, "run", {"--set", "dat.path=x"}), HasSubstr("unknown key 'dat.path'"));
 }
 
 TEST_F(Grads, out_is_never_an_input_and_never_another_kind_of_file) {

@@ -1,6 +1,8 @@
 #include "train/run/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -14,7 +16,6 @@
 #include "train/system/files.h"
 #include "train/system/json.h"
 #include "train/system/number.h"
-#include "train/system/stored_bytes.h"
 
 namespace difftape::run {
 namespace {
@@ -24,6 +25,36 @@ constexpr std::string_view kMagic = "difftape-checkpoint";
 std::string header_text(const std::string& digest, std::size_t bytes) {
   const std::string line = fmt::format("{} xxh3-128 {} {}", kMagic, digest, bytes);
   return fmt::format("{:<{}}\n", line, kChecksumHeaderSize - 1);
+}
+
+/// Header of a file, and digest and size of its rest.
+struct Found {
+  std::string header;
+  std::string digest;
+  std::size_t bytes = 0;  // after the header
+};
+
+Found read_file(const std::filesystem::path& path) {
+  throw_if<MissingInput>(system::is_there(path) && !system::is_file(path),
+                         "cannot read checkpoint {}: not a regular file", path.string());
+  const system::File file(std::fopen(path.c_str(), "rb"));
+  const auto cannot_read = [&path] {
+    return MissingInput(fmt::format("cannot read checkpoint {}: {}", path.string(),
+                                    std::generic_category().message(errno)));
+  };
+  if (file == nullptr) throw cannot_read();
+  Found found;
+  found.header.resize(kChecksumHeaderSize);
+  found.header.resize(std::fread(found.header.data(), 1, kChecksumHeaderSize, file.get()));
+  Digest digest;
+  std::vector<std::byte> block(1 << 20);
+  while (const std::size_t n = std::fread(block.data(), 1, block.size(), file.get())) {
+    digest.add(std::span(block).first(n));
+    found.bytes += n;
+  }
+  if (std::ferror(file.get()) != 0) throw cannot_read();
+  found.digest = digest.hex();
+  return found;
 }
 
 }  // namespace
@@ -36,39 +67,35 @@ void write_checksum_header(std::span<std::byte> image) {
 }
 
 std::string verify_checksum_header(const std::filesystem::path& path) {
-  const system::StoredBytes file(path);
-  const std::string header(file.read(0, std::min(kChecksumHeaderSize, file.size())));
+  const Found found = read_file(path);
   throw_if<DataError>(
-      !header.starts_with(kMagic),
+      !found.header.starts_with(kMagic),
       "{}: is not a difftape checkpoint, which begins with '{}'; give a .h5 file of "
       "`difftape train`",
       path.string(), kMagic);
-  std::istringstream words(header);
-  std::string magic, algorithm, written_digest;
-  std::size_t written = 0;
-  words >> magic >> algorithm >> written_digest >> written;
-  const std::size_t bytes = file.size() - header.size();
-  throw_if<DataError>(header.size() < kChecksumHeaderSize || bytes < written,
-                      "checkpoint {} is truncated: it has {} bytes, but {} were written; use "
-                      "another checkpoint of the run",
-                      path.string(), file.size(),
-                      written == 0 ? "more" : std::to_string(kChecksumHeaderSize + written));
-  Digest digest;
-  constexpr std::size_t kBlock = 1 << 20;
-  for (std::size_t at = header.size(); at < file.size(); at += kBlock)
-    digest.add(std::as_bytes(std::span(file.read(at, std::min(kBlock, file.size() - at)))));
+  std::istringstream words(found.header);
+  std::string magic, algorithm, digest;
+  std::size_t bytes = 0;
+  words >> magic >> algorithm >> digest >> bytes;
   throw_if<DataError>(
-      header != header_text(digest.hex(), bytes),
+      found.header.size() < kChecksumHeaderSize || found.bytes < bytes,
+      "checkpoint {} is truncated: it has {} bytes, but {} were written; use another "
+      "checkpoint of the run",
+      path.string(), found.header.size() + found.bytes,
+      bytes == 0 ? "more" : std::to_string(kChecksumHeaderSize + bytes));
+  throw_if<DataError>(
+      found.header != header_text(found.digest, found.bytes),
       "checkpoint {} is damaged: its {} bytes with digest {} do not match its first "
       "line; use another checkpoint of the run",
-      path.string(), bytes, digest.hex());
-  return digest.hex();
+      path.string(), found.bytes, found.digest);
+  return found.digest;
 }
 
 namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kFormat = "difftape-checkpoint";
 constexpr Index kFormatVersion = 1;
 constexpr const char *kAnother = "use another checkpoint of the run",
                      *kOfThisModel = "use a checkpoint of this model";
@@ -147,7 +174,7 @@ void write_checkpoint(const fs::path& path, const ParameterSet& parameters,
                       const Optimizer* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more) {
   h5::File file = h5::File::create(path, kChecksumHeaderSize);
-  file.set_attribute("/", "format", std::string(kMagic));
+  file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kFormatVersion);
   file.set_attribute("/", "step", meta.step);
   file.set_attribute("/", "precision", kRealName);

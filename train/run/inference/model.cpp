@@ -16,7 +16,10 @@ namespace fs = std::filesystem;
 void require_keys_beside_the_model(const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
     const std::string key = text.substr(0, text.find('='));
-    if (find_field(key) == nullptr || has_flag(key, kBesideModel)) continue;  // the reader reports
+    const bool is_known = std::ranges::any_of(fields(), [&](const Field& field) {
+      return field.key == key || field.key.starts_with(key + ".");
+    });
+    if (!is_known || has_flag(key, kBesideModel)) continue;  // the reader reports unknown keys
     throw UsageError(fmt::format(
         "--set {}: is fixed by the checkpoint; only data.*, train.*, model.max_seq_len, "
         "model.rope_theta and model.rope_scaling.* can be set",

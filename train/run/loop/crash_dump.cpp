@@ -45,14 +45,22 @@ double read_number(const h5::File& file, const std::string& name) {
 
 std::vector<Batch> read_tokens(const h5::File& file) {
   const Shape shape = file.shape("/diverged/tokens");  // (rows, T + 1)
+  const auto require = [](bool holds) {
+    throw_if<DataError>(!holds,
+                        "the batches of the crash dump are damaged, or from an earlier version of "
+                        "difftape; repeat the run");
+  };
+  require(shape.rank() == 2);
   const Index seq = shape[1] - 1;
   Batch all{shape[0], seq, file.read<std::int32_t>("/diverged/tokens")};
   if (file.exists("/diverged/scored")) {
     const auto scored = file.read<std::int32_t>("/diverged/scored");
     all.scored.assign(scored.begin(), scored.end());
+    require(std::ssize(all.scored) == all.batch * seq);
   }
   std::vector<Batch> batches;
   const Index size = file.int_attribute("/diverged", "batch_size");
+  require(size > 0 && size <= all.batch);
   for (Index row = 0; row < all.batch; row += size)
     batches.push_back(all.rows({row, std::min(row + size, all.batch)}));
   return batches;

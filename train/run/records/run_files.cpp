@@ -191,11 +191,6 @@ Json read_env(const fs::path& dir) {
   const fs::path path = dir / "env.json";
   Json env = parse_file(path, [](Json json) {
     json.at("command").get<std::vector<std::string>>();
-    for (const Json& each : json.value("continued", Json::array()))
-      each.value("steps_before", Index{0});  // throws for other types
-    const Json build = json.value("build", Json::object());
-    for (const char* key : {"precision", "gemm_backend", "bf16_backend", "vectors", "commit"})
-      build.value(key, std::string());
     json["format_version"] = json.value("format_version", Index{1});
     return json;
   });

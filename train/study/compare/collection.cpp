@@ -209,12 +209,6 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
       left_out.push_back(error.what());
     }
   }
-  std::erase_if(more, [&](const RunRecord& row) {  // runs that their directories give
-    return std::ranges::any_of(collection.runs, [&](const RunRecord& run) {
-      return run.arm == row.arm && run.seed == row.seed && run.lr == row.lr &&
-             differing_keys(run, row).empty();
-    });
-  });
   std::ranges::move(more, std::back_inserter(collection.runs));
   if (collection.runs.empty() && !left_out.empty())
     throw DataError(fmt::to_string(fmt::join(left_out, "\n")));

@@ -213,10 +213,10 @@ constexpr double kGapHeight = 130, kGapHead = 34;
 /// Returns "0.067 M parameters".
 std::string size_text(std::int64_t parameters) {
   const auto count = static_cast<double>(parameters);
-  return count < 1e3   ? fmt::format("{} parameters", parameters)
-         : count < 1e8 ? fmt::format("{:.2g} M parameters", count / 1e6)
-         : count < 1e9 ? fmt::format("{:.0f} M parameters", count / 1e6)
-                       : fmt::format("{:.2g} B parameters", count / 1e9);
+  return count < 1e3      ? fmt::format("{} parameters", parameters)
+         : count < 9.9e7  ? fmt::format("{:.2g} M parameters", count / 1e6)
+         : count < 9.99e8 ? fmt::format("{:.0f} M parameters", count / 1e6)
+                          : fmt::format("{:.2g} B parameters", count / 1e9);
 }
 
 bool are_of_one_panel(const LrCurve& a, const LrCurve& b) {

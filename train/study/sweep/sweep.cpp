@@ -119,6 +119,10 @@ void compare(const SweepConfig& sweep, const Collection& collection, std::ostrea
 /// under the name of their digest.
 void keep_claims(const ClaimsFile& claims, const fs::path& out) {
   const fs::path copy = out / kClaimsCopy;
+  throw_if<ConfigError>(claims.learning_rates == kLrOptimumFile,
+                        "the claims take learning rates from {}, which a sweep overwrites; copy it "
+                        "to another name, such as lr_star.csv",
+                        kLrOptimumFile);
   if (claims.own_rates)
     system::replace_text(out / claims.learning_rates, system::read_text(claims.own_rates->file));
   if (system::is_there(copy)) {

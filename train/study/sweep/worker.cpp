@@ -208,7 +208,7 @@ class Pool {
 /// that train different runs never wait.
 constexpr std::size_t kCoresOfWorker = 1;
 
-/// Returns the numbers of the cores that this process may use.
+/// Returns the numbers of the cores that this process may use; nothing if they are not known.
 std::vector<int> usable_cores() {
   std::vector<int> cores;
   cpu_set_t set;
@@ -216,7 +216,6 @@ std::vector<int> usable_cores() {
   for (int core = 0; known && core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
-  if (cores.empty()) cores.push_back(0);  // unknown
   return cores;
 }
 
@@ -280,7 +279,7 @@ Layout make_layout(int jobs, const std::vector<int>& cores, int most_threads) {
   const int count = static_cast<int>(cores.size());
   for (int i = 0; i < jobs; ++i) {
     std::vector<int> own(cores.begin() + i * count / jobs, cores.begin() + (i + 1) * count / jobs);
-    if (own.empty()) own = {cores[static_cast<size_t>(i % count)]};
+    if (own.empty() && count > 0) own = {cores[static_cast<size_t>(i % count)]};
     layout.threads.push_back(std::clamp(static_cast<int>(own.size()), 1, most_threads));
     layout.cores.push_back(std::move(own));
   }
@@ -294,7 +293,8 @@ Layout choose_layout(std::span<const run::Config* const> left, int jobs) {
   std::size_t workers = static_cast<std::size_t>(jobs);
   if (jobs == 0) {
     cores.resize(std::min(cores.size(), static_cast<std::size_t>(threads)));
-    workers = std::min(with_memory, cores.size() / kCoresOfWorker);
+    workers = cores.empty() ? static_cast<std::size_t>(threads) : cores.size() / kCoresOfWorker;
+    workers = std::min(with_memory, workers);
   }
   return make_layout(static_cast<int>(std::min(workers, left.size())), cores, threads);
 }

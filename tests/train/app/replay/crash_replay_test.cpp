@@ -147,7 +147,8 @@ TEST_F(CrashDumpOf, invalid_dumps_are_reported) {
     EXPECT_EQ(outcome.out, "");
     return outcome.err;
   };
-  EXPECT_EQ(error("gone.h5", 66), "difftape: cannot read gone.h5: No such file or directory\n");
+  EXPECT_EQ(error("gone.h5", 66),
+            "difftape: cannot read checkpoint gone.h5: No such file or directory\n");
   EXPECT_EQ(error("run/checkpoints/step-00000001.h5", 65),
             "difftape: run/checkpoints/step-00000001.h5: is a checkpoint, but must be a crash "
             "dump; give a run directory, or a file in the folder diverged/ of a diverged run\n");

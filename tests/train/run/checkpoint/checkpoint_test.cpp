@@ -120,7 +120,7 @@ TEST(Checkpoint, a_missing_checkpoint_is_named) {
                                           ": names 'step-00000009.h5', but its directory has no "
                                           "such file; write the name of a checkpoint into it"));
   EXPECT_THAT([&] { Checkpoint{dir / "none.h5"}; },
-              ThrowsMessage<MissingInput>("cannot read " + (dir / "none.h5").string() +
+              ThrowsMessage<MissingInput>("cannot read checkpoint " + (dir / "none.h5").string() +
                                           ": No such file or directory"));
 }
 

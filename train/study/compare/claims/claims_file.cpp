@@ -137,10 +137,6 @@ ClaimsFile claims_from_text(const std::string& text, const std::string& path) {
   if (const YamlNode* seeds = map.find("seeds")) file.seeds = read_seeds(*seeds, map, "seeds");
   file.learning_rates = map.get<std::string>("learning_rates", "");
   const std::string& rates = file.learning_rates;  // a sweep copies both next to its runs
-  if (rates == kLrOptimumFile)
-    map.wrong("learning_rates", fmt::format("is {}, which a sweep overwrites; copy it to another "
-                                            "name, such as lr_star.csv",
-                                            rates));
   if (map.find("learning_rates") && (rates.empty() || rates.find('/') != std::string::npos)) {
     map.wrong("learning_rates",
               fmt::format(

@@ -167,16 +167,11 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
   const ArmRuns arm = arms_called(control.arm, file, claim.where, runs).front();
   const Quantity& metric = *control.metric;
   std::vector<double> values;
-  const auto add = [&](const ArmRuns& of_size, const Seeds& seeds) {
-    for (const RunRecord* run : select_runs(of_size, claim, file, seeds).arm.runs)
-      values.push_back(run->number(metric));
-  };
-  if (claim.seeds_of_size.empty()) add(arm, claim.seeds);
-  for (const auto& [size, seeds] : claim.seeds_of_size) {
-    ArmRuns of_size{arm.name, {}};
-    std::ranges::copy_if(arm.runs, std::back_inserter(of_size.runs),
-                         [&](const auto* run) { return run->config.model.d_model == size; });
-    add(of_size, seeds);
+  for (const RunRecord* run : arm.runs) {
+    const auto of_size = claim.seeds_of_size.find(run->config.model.d_model);
+    if (!claim.seeds_of_size.empty() && of_size == claim.seeds_of_size.end()) continue;
+    const Seeds& seeds = claim.seeds_of_size.empty() ? claim.seeds : of_size->second;
+    if (counts(*run, seeds)) values.push_back(run->number(metric));
   }
   const double mean = stats::mean(values);
   if (std::isnan(mean))

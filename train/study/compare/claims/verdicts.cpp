@@ -121,7 +121,7 @@ void decide_secondaries(std::vector<ClaimResult>& results, double alpha, const F
       continue;
     }
     if (!is_open(each)) {
-      least = 1;  // not tested
+      least = 1;  // not tested, or not testable here
       continue;
     }
     const auto corrected = [&](double p) {

@@ -13,6 +13,7 @@
 #include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
 #include "train/study/figures/drawing.h"
+#include "train/system/files.h"
 #include "train/system/text_table.h"
 
 namespace difftape::app {
@@ -44,7 +45,7 @@ std::string arm_of(const run::Config& config) {
 
 /// Returns the last part of a path that is not empty.
 std::string run_name(const std::filesystem::path& path) {
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
+  return system::without_slash(path).filename().string();
 }
 
 /// Appends the cells of one model at one length.

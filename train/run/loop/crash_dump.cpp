@@ -43,14 +43,15 @@ double read_number(const h5::File& file, const std::string& name) {
   return file.read<double>("/diverged/" + name).at(0);
 }
 
-std::vector<Batch> read_tokens(const h5::File& file) {
+std::vector<Batch> read_tokens(const h5::File& file, const fs::path& path) {
   const Shape shape = file.shape("/diverged/tokens");  // (rows, T + 1)
-  const auto require = [](bool holds) {
+  const auto require = [&](bool holds) {
     throw_if<DataError>(!holds,
-                        "the batches of the crash dump are damaged, or from an earlier version of "
-                        "difftape; repeat the run");
+                        "{}: its batches are damaged, or from an earlier version of difftape; "
+                        "repeat the run",
+                        path.string());
   };
-  require(shape.rank() == 2);
+  require(shape.rank() == 2 && shape[1] > 1);
   const Index seq = shape[1] - 1;
   Batch all{shape[0], seq, file.read<std::int32_t>("/diverged/tokens")};
   if (file.exists("/diverged/scored")) {
@@ -106,7 +107,7 @@ CrashDump read_crash_dump(const fs::path& path) {
   dump.diverged = {
       file.int_attribute("/diverged", "step"), file.string_attribute("/diverged", "quantity"),
       file.string_attribute("/diverged", "parameter"), file.string_attribute("/diverged", "op")};
-  dump.batches = read_tokens(file);
+  dump.batches = read_tokens(file, path);
   dump.loss = read_number(file, "loss");
   if (dump.of_validation()) return dump;
   dump.grad_norm = read_number(file, "grad_norm");

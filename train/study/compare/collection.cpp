@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/error.h"
 #include "train/run/records/run_files.h"
@@ -119,6 +120,18 @@ std::vector<RunRecord> taken_runs(const fs::path& sweep) {
   return runs;
 }
 
+/// Removes rows of the runs: those with the same arm, learning rate, seed and training time.
+void remove_rows_of(std::span<const RunRecord> runs, std::vector<RunRecord>& rows) {
+  const auto key = [](const RunRecord& run) {
+    return std::tuple(run.arm, run.lr, run.seed, fmt::to_string(run.number("train_seconds")));
+  };
+  std::set<decltype(key(rows.front()))> keys;
+  for (const RunRecord& run : runs) {
+    if (!std::isnan(run.number("train_seconds"))) keys.insert(key(run));
+  }
+  std::erase_if(rows, [&](const RunRecord& row) { return keys.contains(key(row)); });
+}
+
 /// Notes the commits, or else the builds, of the runs in the order of their first runs; empty if
 /// all are equal.
 std::string builds_note(std::span<const RunRecord> runs) {
@@ -209,6 +222,7 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
       left_out.push_back(error.what());
     }
   }
+  remove_rows_of(collection.runs, more);
   std::ranges::move(more, std::back_inserter(collection.runs));
   if (collection.runs.empty() && !left_out.empty())
     throw DataError(fmt::to_string(fmt::join(left_out, "\n")));

@@ -1,6 +1,7 @@
 // Runs read from rows of index.csv, without their directories.
 #include "train/study/compare/run_index.h"
 
+#include "tests/train/study/compare/synthetic_run.h"
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/collection.h"
 #include "train/study/compare/quantities.h"
@@ -8,6 +9,8 @@
 
 namespace difftape::study {
 namespace {
+
+using test::write_run;
 
 struct RunIndexFile : testing::Test {
   /// Writes the index of these runs, which differ only in arm, learning rate and seed.
@@ -111,6 +114,19 @@ TEST_F(RunIndexFile, of_several_sweeps_is_one_study_with_each_run_once) {
       pooled.notes,
       testing::Contains(b.string() + ": 1 of 3 runs are not complete; not in the statistics"));
   EXPECT_THAT(pooled.notes, testing::Contains(HasSubstr("3 of 3 runs come from index.csv")));
+}
+
+TEST_F(RunIndexFile, omits_rows_of_runs_whose_directories_are_given) {
+  const fs::path a = write_run(dir / "runs/a", {.name = "a", .seed = 1});
+  const fs::path b = write_run(dir / "runs/b", {.name = "b", .seed = 2});
+  const fs::path index = write("index", {load_run(a), load_run(b)});
+  EXPECT_EQ(collect_runs(std::vector{index}).runs.size(), 2u);
+  const std::vector<RunRecord> runs = collect_runs(std::vector{a, index}).runs;
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].dir, a);
+  EXPECT_EQ(runs[1].seed, 2u);
+  change(index, fmt::to_string(runs[0].number("train_seconds")), "77");
+  EXPECT_EQ(collect_runs(std::vector{a, index}).runs.size(), 3u) << "another training";
 }
 
 TEST_F(RunIndexFile, rejects_two_results_of_one_run_unless_only_speed_or_columns_differ) {

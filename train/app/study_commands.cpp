@@ -111,8 +111,11 @@ void print_power(const study::SweepConfig& sweep) {
   const auto plans_none = [](const study::Claim& claim) {
     return claim.planned_pairs() == std::vector<Index>{0};
   };
-  if (count < 2 && std::ranges::any_of(sweep.claims->claims, plans_none))
-    throw UsageError("sweep --power: one seed decides nothing; give more in sweep.seeds");
+  if (count < study::kSeedsForVerdict && std::ranges::any_of(sweep.claims->claims, plans_none)) {
+    throw UsageError(fmt::format(
+        "sweep --power: the number of seeds is {}, but a verdict needs {}; add some to sweep.seeds",
+        count, study::kSeedsForVerdict));
+  }
   const bool of_text = std::ranges::all_of(
       sweep.runs, [](auto& each) { return each.config().data.type == run::DataKind::text; });
   fmt::print("{}", power_text(*sweep.claims, count, system::kTextWidth,

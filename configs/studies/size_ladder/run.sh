@@ -44,6 +44,8 @@ for part in "$@"; do
     b_d112_4) train b_d112_4 b_d112 'only=[v1]' ;;
     c_1) train c_1 c 'seeds=[301]' ;;
     c_2) train c_2 c 'seeds=[302]' ;;
+    # Exploratory, added after c_1: softmax at V2's learning rate.
+    c_3) train c_3 c 'seeds=[301]' 'only=[softmax]' 'lr=[2.65e-3]' ;;
     d_1) train d_1 d 'grid={train.steps: [572]}' ;;
     d_2) train d_2 d 'grid={train.steps: [9143]}' 'seeds=[401, 402]' ;;
     d_3) train d_3 d 'grid={train.steps: [9143]}' 'seeds=[403, 404]' ;;

@@ -118,6 +118,9 @@ LossBySeed fresh_losses(const LrCurve& curve) {
 }
 
 LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
+  const bool both_at_one = curve.points.size() == 1 && baseline.points.size() == 1;
+  if (both_at_one && curve.points[0].lr != baseline.points[0].lr)
+    return {paired(curve.points[0].by_seed(), baseline.points[0].by_seed()), true};
   if (!curve.optimum.reason.empty() || !baseline.optimum.reason.empty()) return {};
   const stats::PairedDifference fresh = paired(fresh_losses(curve), fresh_losses(baseline));
   if (fresh.pairs > 0) return {fresh, true};

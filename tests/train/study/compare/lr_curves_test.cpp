@@ -111,6 +111,22 @@ TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_if_possible) 
   EXPECT_NEAR(curves[1].sensitivity.mean, (0.4 + 0.1 + 0 + 0.1) / 4, 1e-12) << "of the ladder";
 }
 
+TEST(LrCurves, take_the_gap_from_arms_that_ran_at_one_rate_each) {
+  const auto gap_at = [](double lr) {
+    std::vector<Result> results;
+    for (const int seed : {1, 2}) {
+      results.push_back({.lr = 2e-3, .seed = seed, .loss = 2.0 + 0.01 * seed});
+      results.push_back({.arm = "v2", .lr = lr, .seed = seed, .loss = 1.97 + 0.01 * seed});
+    }
+    const std::vector<RunRecord> runs = records(results);
+    return lr_curves(make_study(runs))[1].gap;
+  };
+  EXPECT_EQ(gap_at(4e-3).difference.pairs, 2);
+  EXPECT_TRUE(gap_at(4e-3).fresh);
+  EXPECT_NEAR(gap_at(4e-3).difference.difference.mean, -0.03, 1e-12);
+  EXPECT_EQ(gap_at(2e-3).difference.pairs, 0) << "the same rate for both, so of neither";
+}
+
 TEST(LrCurves, count_a_diverged_run_with_the_loss_at_init) {
   std::vector<Result> results;
   add_ladders(results, "32");

@@ -258,8 +258,11 @@ system::Table lr_table(std::span<const LrCurve> curves) {
                                                             {"lr sensitivity", "to"}};
   for (const auto& [group, head] : kHeads)
     table.columns.push_back({group, head, table.columns.empty()});
+  const auto is_swept = [](const LrCurve& curve) { return curve.ladder.size() > 1; };
+  const bool some_swept = std::ranges::any_of(curves, is_swept);
   for (const LrCurve& curve : curves) {
-    if (curve.ladder.size() < 2) continue;
+    const bool has_gap = some_swept && curve.gap.difference.pairs > 0;
+    if (!is_swept(curve) && !has_gap) continue;
     int runs = 0, diverged = 0;
     for (const LrPoint& each : curve.ladder) runs += each.runs, diverged += each.diverged;
     const stats::LrOptimum& found = curve.optimum;

@@ -172,7 +172,7 @@ TEST(StudyTable, states_how_many_pairs_its_differences_exclude) {
   EXPECT_THAT(tables_text(make_study(runs), 200), HasSubstr('\n' + note + '\n'));
 }
 
-TEST(LrTable, has_only_arms_with_several_learning_rates) {
+TEST(LrTable, has_only_arms_with_several_learning_rates_or_a_gap_beside_them) {
   std::vector<Result> results = four_seeds();
   std::vector<RunRecord> runs = records(results);
   EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty());
@@ -185,6 +185,13 @@ TEST(LrTable, has_only_arms_with_several_learning_rates) {
   EXPECT_EQ(table.rows[0][3], "1") << "the seed that ran at both";
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("lr sensitivity"));
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("diff_v2 has no lr*"));
+  for (const auto& [arm, lr] : {std::pair("softmax", 1e-3), {"diff_v2", 2e-3}})
+    results.push_back({.arm = arm, .lr = lr, .config = {{"model.d_model", "32"}}});
+  runs = records(results);
+  const auto rows = lr_table(lr_curves(make_study(runs))).rows;
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1][2], "1") << "one learning rate";
+  EXPECT_EQ(rows[1][11], "1") << "one pair";
 }
 
 TEST(Quantities, are_formatted_as_specified) {

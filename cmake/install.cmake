@@ -14,7 +14,7 @@ if(DIFFTAPE_LEVEL)
 endif()
 install(DIRECTORY configs DESTINATION share/difftape COMPONENT program)
 # The pages, with what they link to.
-install(FILES README.md CONTRIBUTING.md SECURITY.md CITATION.cff
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff
   DESTINATION share/doc/difftape COMPONENT program)
 install(DIRECTORY docs results DESTINATION share/doc/difftape COMPONENT program)
 install(FILES LICENSE RENAME copyright DESTINATION share/doc/difftape COMPONENT program)

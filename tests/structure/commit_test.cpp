@@ -42,7 +42,8 @@ std::string groups_in(const char* file, const std::string& pattern) {
 TEST(Release, has_the_same_version_and_date_everywhere) {
   const std::string latest = groups_in("CHANGELOG.md", R"(^## \[([0-9.]+)\] - ([0-9-]+)$)");
   EXPECT_EQ(groups_in("CITATION.cff", R"(^version: (.*)\ndate-released: (.*)$)"), latest);
-  const std::string version = groups_in("CMakeLists.txt", R"(project\(difftape VERSION ([0-9.]+) )");
+  const std::string version =
+      groups_in("CMakeLists.txt", R"(project\(difftape VERSION ([0-9.]+) )");
   EXPECT_THAT(latest, testing::StartsWith(version + " "));
   EXPECT_THAT(run({"--version"}).out, testing::StartsWith("difftape" + version + " "));
 }

@@ -27,8 +27,8 @@ struct Collection {
 /// the same name are named by their directory. A file, or a directory with index.csv and without
 /// runs, is an index whose rows replace its runs (run_index.h). Rows that a sweep took from another
 /// sweep (sweep.results) also replace runs. Rows of runs whose directories are given are omitted.
-/// Throws what run_directories and pooled_runs throw, and DataError with the error of each run if no
-/// run can be read.
+/// Throws what run_directories and pooled_runs throw, and DataError with the error of each run if
+/// no run can be read.
 Collection collect_runs(std::span<const std::filesystem::path> inputs);
 /// Does the same for run directories and runs that are already loaded.
 Collection collect_runs(std::span<const std::filesystem::path> dirs, std::vector<RunRecord> more);

@@ -45,9 +45,9 @@ std::vector<LrPoint> lr_points(const Arm& arm);
 /// mean loss; nullptr if no run finished.
 const LrPoint* best_point(std::span<const LrPoint> points);
 
-/// Final loss of an arm at its lr* minus the baseline's at its own lr*, paired by seed. If each ran at
-/// one rate and the two differ, for example rates extrapolated from smaller models, these replace
-/// lr*.
+/// Final loss of an arm at its lr* minus the baseline's at its own lr*, paired by seed. If each ran
+/// at one rate and the two differ, for example rates extrapolated from smaller models, these
+/// replace lr*.
 struct LrGap {
   stats::PairedDifference difference;  ///< no pairs if it is unknown
   /// True: from runs at rates that their seeds did not choose. False: from the ladder's best rate.

@@ -84,8 +84,9 @@ TEST_F(SweepWithClaims, prints_their_power_before_training) {
   const Outcome power = difftape({"sweep", "s.yaml", "--power"});
   EXPECT_EQ(power.exit, 0) << power.err;
   EXPECT_THAT(power.out, AllOf(HasSubstr("\nv2_loss  primary"), HasSubstr("nats per byte\n")));
-  EXPECT_THAT(test::error(64, difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1, 2]"})),
-              HasSubstr("the number of seeds is 2, but a verdict needs 3"));
+  EXPECT_THAT(
+      test::error(64, difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1, 2]"})),
+      HasSubstr("the number of seeds is 2, but a verdict needs 3"));
   EXPECT_FALSE(fs::exists(project / "runs"));
 }
 

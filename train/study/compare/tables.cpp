@@ -273,9 +273,11 @@ system::Table lr_table(std::span<const LrCurve> curves) {
          rate_text(found.lr), rate_text(found.low), rate_text(found.high),
          written(found.loss, Format::loss), written(difference.difference.mean, Format::loss),
          written(difference.difference.half_width, Format::loss),
-         difference.pairs == 0
-             ? "-"
-             : fmt::format("{}{}", difference.pairs, curve.gap.fresh ? "" : " of the ladder"),
+         difference.pairs == 0 ? "-"
+                               : fmt::format("{}{}", difference.pairs,
+                                             !is_swept(curve)   ? " at given rates"
+                                             : !curve.gap.fresh ? " of the ladder"
+                                                                : ""),
          written(curve.sensitivity.mean, Format::loss),
          written(curve.sensitivity_limits.low, Format::loss),
          written(curve.sensitivity_limits.high, Format::loss)});

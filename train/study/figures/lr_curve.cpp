@@ -335,7 +335,7 @@ void draw_gaps(Drawing& drawing, const std::vector<GapLine>& lines, Point corner
   const Axis x = Axis(sizes, left, right, true).padded(0.08);
   const Axis y = Axis(gaps, bottom, top, false).padded(0.08);
   drawing.text({left, corner.y + 11},
-               fmt::format("Gap to {} at each arm's own lr*, nats per token", baseline),
+               fmt::format("Gap to {} at each arm's own rate, nats per token", baseline),
                std::string(kText) + " font-weight=\"600\"");
   draw_axes(drawing, x, y, {"parameters, millions", "gap"}, ticks);
   drawing.line({left, y.at(0)}, {right, y.at(0)},

@@ -185,13 +185,20 @@ TEST(LrTable, has_only_arms_with_several_learning_rates_or_a_gap_beside_them) {
   EXPECT_EQ(table.rows[0][3], "1") << "the seed that ran at both";
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("lr sensitivity"));
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("diff_v2 has no lr*"));
-  for (const auto& [arm, lr] : {std::pair("softmax", 1e-3), {"diff_v2", 2e-3}})
-    results.push_back({.arm = arm, .lr = lr, .config = {{"model.d_model", "32"}}});
+  results = {{.arm = "softmax", .loss = 2.3, .config = {{"model.d_model", "32"}}},
+             {.arm = "diff_v2", .lr = 2e-3, .loss = 2.2, .config = {{"model.d_model", "32"}}}};
+  runs = records(results);
+  EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty()) << "no arm has several rates";
+  for (const Result& each : four_seeds()) results.push_back(each);
+  results.push_back({.arm = "diff_v2", .lr = 1e-2, .loss = 2.4});
   runs = records(results);
   const auto rows = lr_table(lr_curves(make_study(runs))).rows;
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[1][2], "1") << "one learning rate";
-  EXPECT_EQ(rows[1][11], "1") << "one pair";
+  const auto given = std::ranges::find(rows, "1", [](const auto& row) { return row[2]; });
+  ASSERT_NE(given, rows.end());
+  EXPECT_EQ((*given)[5], "-") << "no lr*";
+  EXPECT_EQ((*given)[9], "-0.1000");
+  EXPECT_EQ((*given)[11], "1 at given rates");
 }
 
 TEST(Quantities, are_formatted_as_specified) {

@@ -117,7 +117,7 @@ TEST(LrCurveSvg, has_one_panel_per_size_with_stars_at_optima_and_a_strip_of_gaps
   EXPECT_LT(svg.find(">0.1 M parameters</text>"), svg.find(">0.2 M parameters</text>"));
   EXPECT_EQ(count(svg, ">softmax</text>"), 1u) << "one color and one entry at all sizes";
   EXPECT_EQ(count(svg, ": lr* 0.009 (0.008 to 0.01), loss 2.0900</title>"), 4u);
-  EXPECT_THAT(svg, HasSubstr(">Gap to softmax at each arm&#39;s own lr*, nats per token</text>"));
+  EXPECT_THAT(svg, HasSubstr(">Gap to softmax at each arm&#39;s own rate, nats per token</text>"));
   EXPECT_EQ(count(svg, ": -0.0100 ± 0.0040, 6 seeds</title>"), 2u);
   EXPECT_EQ(count(lr_curve_svg(std::span(curves).first(2), SvgKind::inlined), "Gap to"), 0u)
       << "of one size the gap is in the table";

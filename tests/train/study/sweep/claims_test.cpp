@@ -87,6 +87,8 @@ TEST_F(SweepWithClaims, prints_their_power_before_training) {
   EXPECT_THAT(
       test::error(64, difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1, 2]"})),
       HasSubstr("the number of seeds is 2, but a verdict needs 3"));
+  EXPECT_THAT(test::error(64, difftape({"sweep", "s.yaml", "--power", "--set", "sweep.seeds=[1]"})),
+              HasSubstr("the number of seeds is 1, but"));
   EXPECT_FALSE(fs::exists(project / "runs"));
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "train/run/data/domains.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -61,34 +62,32 @@ std::vector<fs::path> files_at(const fs::path& path) {
   return files;
 }
 
-/// Returns the domain of all files at a path.
-std::string domain_of(const fs::path& path) {
-  if (!system::is_folder(path)) return path.stem().string();
-  return fs::canonical(path).filename().string();
-}
-
 }  // namespace
 
 std::vector<SourceFile> find_source_files(std::span<const std::string> entries) {
   std::vector<std::string> fallback;
   if (entries.empty()) entries = fallback = default_text();
 
-  std::map<fs::path, SourceFile>
-      named;  // by canonical path: a file that two entries name counts once
+  std::vector<fs::path> matches;
+  std::vector<std::vector<fs::path>> files_of;  // by match
   for (const std::string& entry : entries) {
     bool found = false;
     for (const fs::path& match : expand(entry)) {
-      const std::string domain = domain_of(match);
-      for (const fs::path& file : files_at(match)) {
-        named.emplace(fs::canonical(file), SourceFile{file, domain});
-        found = true;
-      }
+      matches.push_back(match);
+      files_of.push_back(files_at(match));
+      found = found || !files_of.back().empty();
     }
     throw_if<MissingInput>(!found,
                            "{}: no files; names that begin with a dot are left out; give a file, a "
                            "folder with files, or a pattern such as 'corpus/*.txt'",
                            entry);
   }
+  const std::vector<std::string> domains = domain_names(matches);
+  std::map<fs::path, SourceFile>
+      named;  // by canonical path: a file that two entries name counts once
+  for (size_t i = 0; i < matches.size(); ++i)
+    for (const fs::path& file : files_of[i])
+      named.emplace(fs::canonical(file), SourceFile{file, domains[i]});
   std::vector<SourceFile> files;
   for (auto& [canonical, file] : named) files.push_back(std::move(file));
   std::ranges::sort(files, {}, [](const SourceFile& file) { return file.path.native(); });

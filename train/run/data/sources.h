@@ -20,8 +20,8 @@ namespace difftape::run {
 
 class TokenSource;
 
-/// A file and its domain: the name of the file without its extension, or the name of the directory
-/// if an entry of data.path names or matches a directory.
+/// A file and its domain: the file or directory that an entry of data.path names or matches, named
+/// by domain_names().
 struct SourceFile {
   std::filesystem::path path;
   std::string domain;

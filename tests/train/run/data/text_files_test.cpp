@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "tests/support/test.h"
 #include "train/run/data/dataset.h"
+#include "train/run/data/domains.h"
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/data/sources.h"
 
@@ -212,6 +213,28 @@ TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_named_folder) {
   EXPECT_THAT(domains({"a.txt", "c.md", "src/"}), ElementsAre("a", "c", "src", "src"));
   EXPECT_THAT(domains({"s*", "b.txt"}), ElementsAre("b", "src", "src"));
   EXPECT_THAT(domains({"src/*"}), ElementsAre("deep", "z"));
+}
+
+TEST_F(Sources, with_equal_names_are_domains_named_by_the_shortest_distinct_path) {
+  for (const char* folder : {"one/en", "one/de", "two/en", "z"})
+    fs::create_directories(dir / folder);
+  for (const char* name : {"one/en/test.txt", "one/de/test.txt", "two/en/test.txt", "z/x.txt",
+                           "z/x.md", "z/one-de-test.txt"})
+    put(dir / name, std::string(name));
+  const auto names = [this](std::vector<fs::path> paths) {
+    for (fs::path& path : paths) path = dir / path;
+    return domain_names(paths);
+  };
+  EXPECT_THAT(names({"one/en/test.txt", "one/de/test.txt"}), ElementsAre("en/test", "de/test"));
+  EXPECT_THAT(names({"one/en/test.txt", "one/de/test.txt", "two/en/test.txt"}),
+              ElementsAre("one/en/test", "de/test", "two/en/test"));
+  EXPECT_THAT(names({"one/en", "two/en"}), ElementsAre("one/en", "two/en"));
+  EXPECT_THAT(names({"z/x.txt", "z/x.md"}), ElementsAre("x.txt", "x.md"));
+  EXPECT_THAT(names({"z/x.txt", "one/../z/x.txt"}), ElementsAre("x", "x"));
+  EXPECT_EQ(domain_file_name("en/test"), "en-test");
+  const std::vector<std::string> entries{dir / "one/en/test.txt", dir / "one/de"};
+  EXPECT_THAT(find_source_files(entries)[0].domain, "de");
+  EXPECT_THAT(find_source_files(entries)[1].domain, "test");
 }
 
 TEST_F(Sources, an_entry_without_match_is_named) {

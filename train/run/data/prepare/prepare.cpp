@@ -7,6 +7,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/platform.h"
+#include "train/run/data/domains.h"
 #include "train/run/records/h5.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
@@ -213,7 +214,7 @@ void require_same_files(const std::vector<ReadFile>& before, const std::vector<R
 }  // namespace
 
 fs::path val_file(const PrepareRequest& request, const std::string& domain) {
-  return request.val_out / (domain + request.out.extension().string());
+  return request.val_out / (domain_file_name(domain) + request.out.extension().string());
 }
 
 Prepared prepare_tokens(const PrepareRequest& request) {

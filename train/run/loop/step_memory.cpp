@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/pool.h"
+#include "layers/language_model.h"
 #include "train/run/loop/leaves.h"
 #include "train/run/loop/step.h"
 #include "train/system/memory.h"
@@ -64,16 +65,11 @@ StepMemory memory_of(TrainState& state, const pool::DryRun& dry) {
   return memory;
 }
 
-}  // namespace
-
-StepMemory step_memory(const Config& config) {
-  const pool::DryRun dry;
-  Config possible = config;
-  possible.train.precision = TrainConfig().precision;
+/// Returns f(). Throws ConfigError if f takes more memory than a process has addresses.
+template <class F>
+auto within_address_space(F&& f) {
   try {
-    TrainState state(possible, zero_tokens(config.data));
-    state.precision = config.train.precision;
-    return memory_of(state, dry);
+    return f();
   } catch (const std::bad_alloc&) {
     throw ConfigError(
         "a training step of this model exceeds the address space of a process; lower the sizes of "
@@ -81,15 +77,48 @@ StepMemory step_memory(const Config& config) {
   }
 }
 
+}  // namespace
+
+StepMemory step_memory(const Config& config) {
+  const pool::DryRun dry;
+  Config possible = config;
+  possible.train.precision = TrainConfig().precision;
+  return within_address_space([&] {
+    TrainState state(possible, zero_tokens(config.data));
+    state.precision = config.train.precision;
+    return memory_of(state, dry);
+  });
+}
+
 namespace {
 
-/// Returns a lower bound for the memory of a step, the inputs of all blocks for a leaf. It needs no
-/// dry run, whose batch may be too large itself.
+/// Returns a lower bound for the memory of a step: the weights, their gradients, and the inputs of
+/// all blocks for a leaf. It needs no dry run, which takes minutes if the model is large enough.
 double least_bytes(const Config& config) {
-  const double tokens = static_cast<double>(config.data.batch_size) *
-                        static_cast<double>(config.data.seq_len) / kLeavesPerStep;
-  return tokens * static_cast<double>(config.model.d_model * config.model.num_layers) *
-         sizeof(real);
+  const auto sequences = std::max<Index>(1, config.data.batch_size / kLeavesPerStep);
+  const double tokens = static_cast<double>(sequences) * static_cast<double>(config.data.seq_len);
+  const double inputs =
+      tokens * static_cast<double>(config.model.d_model * config.model.num_layers);
+  const pool::DryRun dry;  // weights without memory
+  const auto weights = within_address_space(
+      [&] { return static_cast<double>(LanguageModel(config.model).parameters().count()); });
+  return (2 * weights + inputs) * sizeof(real);
+}
+
+/// Returns the memory of a step. That of a large batch is extrapolated from two smaller ones: it
+/// grows in proportion to the sequences of a leaf, but the time of a dry run does so, too.
+double bytes_of(const Config& config) {
+  constexpr Index kTokens = Index{1} << 17;  // of the smaller batch, in a fraction of a second
+  const Index leaf = std::max<Index>(1, kTokens / kLeavesPerStep / config.data.seq_len);
+  Config small = config, twice = config;
+  small.data.batch_size = leaf * kLeavesPerStep;
+  twice.data.batch_size = 2 * small.data.batch_size;
+  const auto total = [](const Config& of) { return static_cast<double>(step_memory(of).total()); };
+  if (config.data.batch_size <= twice.data.batch_size) return total(config);
+  const double first = total(small), more = total(twice) - first;
+  const auto times =
+      static_cast<double>(config.data.batch_size) / static_cast<double>(small.data.batch_size);
+  return first + more * (times - 1);
 }
 
 }  // namespace
@@ -99,7 +128,7 @@ void require_memory(const Config& config, Index processes, std::optional<std::ui
   const auto share = static_cast<double>(*free) / static_cast<double>(processes);
   const auto needed = [&](const Config& of) {
     const double least = least_bytes(of);
-    const double bytes = least > share ? least : static_cast<double>(step_memory(of).total());
+    const double bytes = least > share ? least : bytes_of(of);
     return static_cast<double>(processes) * bytes;
   };
   const double bytes = needed(config);

@@ -292,13 +292,13 @@ bool has_run_to_resume(const std::filesystem::path& dir) {
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {
-  const system::StopRequest stop;  // from here on, a signal ends the run after a checkpoint
   require_shares(config, distributed::count());
   require_memory(config, distributed::on_this_machine(), system::free_memory());
   TrainState state(config);
   distributed::ready();
   require_same(state);
   state.optimizer.gather();
+  const system::StopRequest stop;  // from here on, a signal ends the run after a checkpoint
   const Records records = distributed::rank() == 0 ? open_records(state, request) : Records{};
   const bool done = state.step == config.train.steps;
   try {

@@ -174,6 +174,32 @@ TEST(RequireMemory, reports_needed_and_free_memory_and_a_remedy) {
                                       HasSubstr("lower data.batch_size, data.seq_len or")));
 }
 
+// Sizes whose dry run would take minutes and gigabytes.
+TEST(RequireMemory, needs_no_time_for_sizes_that_cannot_fit) {
+  const auto start = std::chrono::steady_clock::now();
+  Config many = config_of({}, {16384, 1, 16, 256});
+  many.model.num_layers = 126;  // as many weights as the largest Llama 3.1
+  many.model.d_ff = 53248;
+  EXPECT_THAT(message_of<ConfigError>([&] { require_memory(many, 1, std::uint64_t{1} << 40); }),
+              HasSubstr("needs more than 3.5 TB"));
+  Config tokens = TinyProject().config;
+  tokens.data.batch_size = Index{1} << 20;
+  tokens.data.seq_len = 1024;
+  tokens.model.max_seq_len = 1024;
+  EXPECT_THAT(message_of<ConfigError>([&] { require_memory(tokens, 1, std::uint64_t{1} << 37); }),
+              HasSubstr("of memory, but 137 GB are free"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+// The extrapolated memory of a batch whose dry run is still affordable.
+TEST(RequireMemory, of_a_large_batch_grows_with_its_sequences) {
+  Config config = TinyProject().config;
+  config.data.batch_size = (Index{1} << 20) / config.data.seq_len;
+  const auto needed = static_cast<double>(step_memory(config).total());
+  require_memory(config, 1, static_cast<std::uint64_t>(1.01 * needed));
+  EXPECT_THROW(require_memory(config, 1, static_cast<std::uint64_t>(0.99 * needed)), ConfigError);
+}
+
 TEST(RequireMemory, is_checked_before_a_run_or_sweep_starts) {
   const TinyProject tiny;
   put(tiny / "s.yaml",

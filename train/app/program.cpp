@@ -7,15 +7,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "core/distributed.h"
 #include "core/gemm_backend.h"
+#include "core/parallel.h"
 #include "train/app/commands.h"
+#include "train/system/cpus.h"
 #include "train/system/files.h"
 
 namespace difftape::app {
@@ -30,6 +34,14 @@ namespace {
 void limit_spinning(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
+/// Uses one thread per CPU that a quota of the control groups allows, unless OMP_NUM_THREADS is
+/// set.
+void respect_cpu_quota() {
+  const std::optional<double> quota = system::cpu_quota();
+  if (quota && std::getenv("OMP_NUM_THREADS") == nullptr)
+    set_num_threads(std::clamp(static_cast<int>(std::ceil(*quota)), 1, num_threads()));
 }
 
 /// Sets the name that ps and top show to the name of the program. Without it, a program executed as
@@ -97,6 +109,7 @@ int finish(system::Exit exit) {
 
 int main(int argc, char** argv, const std::string& shared) {
   limit_spinning(argv);
+  respect_cpu_quota();
   open_standard_streams();
   const std::string name = argc > 0 ? fs::path(argv[0]).filename().string() : "difftape";
   name_process(name);

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "train/system/control_groups.h"
+
 namespace difftape::system {
 namespace {
 
@@ -24,34 +26,18 @@ Bytes number_after(const fs::path& file, std::string_view word) {
   return std::nullopt;
 }
 
-/// File names and keys of a version of control groups.
-struct Names {
-  const char *limit, *usage, *reclaimable;
-};
-constexpr Names kSecond{"memory.max", "memory.current", "inactive_file "};
-constexpr Names kFirst{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "};
-
 /// Returns the bytes that a group can still allocate, or nothing if it has no limit.
-Bytes left_in(const fs::path& group, const Names& names) {
-  const Bytes limit = number_after(group / names.limit, "");  // "max" is not a number
-  const Bytes usage = number_after(group / names.usage, "");
+Bytes left_in(const ControlGroup& group) {
+  const auto& [folder, second] = group;
+  const Bytes limit =
+      number_after(folder / (second ? "memory.max" : "memory.limit_in_bytes"), "");  // or "max"
+  const Bytes usage =
+      number_after(folder / (second ? "memory.current" : "memory.usage_in_bytes"), "");
   if (!limit || !usage) return std::nullopt;
-  const std::uint64_t cached = number_after(group / "memory.stat", names.reclaimable).value_or(0);
+  const char* cache = second ? "inactive_file " : "total_inactive_file ";
+  const std::uint64_t cached = number_after(folder / "memory.stat", cache).value_or(0);
   const std::uint64_t used = *usage - std::min(*usage, cached);
   return *limit - std::min(*limit, used);
-}
-
-void keep_least(Bytes& least, const Bytes& other) {
-  if (other && (!least || *other < *least)) least = other;
-}
-
-/// Returns the minimum over the group and its ancestors up to the root of the hierarchy.
-Bytes left_up_from(const fs::path& hierarchy, const fs::path& group, const Names& names) {
-  Bytes least;
-  for (fs::path each = group.relative_path();; each = each.parent_path()) {
-    keep_least(least, left_in(hierarchy / each, names));
-    if (each.empty()) return least;
-  }
 }
 
 }  // namespace
@@ -59,15 +45,8 @@ Bytes left_up_from(const fs::path& hierarchy, const fs::path& group, const Names
 std::optional<std::uint64_t> free_memory(const fs::path& root) {
   Bytes least = number_after(root / "proc/meminfo", "MemAvailable:");
   if (least) *least *= 1024;  // the file counts in KiB
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "0::/a/b" or "7:memory:/a/b"
-    const std::size_t colon = line.find(':'), second = line.find(':', colon + 1);
-    if (second == std::string::npos) continue;
-    const std::string of = line.substr(colon + 1, second - colon - 1);
-    const fs::path group = line.substr(second + 1), mounted = root / "sys/fs/cgroup";
-    if (of.empty()) keep_least(least, left_up_from(mounted, group, kSecond));
-    if (of == "memory") keep_least(least, left_up_from(mounted / "memory", group, kFirst));
-  }
+  for (const ControlGroup& group : control_groups("memory", root))
+    if (const Bytes left = left_in(group); left && (!least || *left < *least)) least = left;
   return least;
 }
 

@@ -21,6 +21,7 @@
 #include "train/run/loop/step_memory.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/run_files.h"
+#include "train/system/cpus.h"
 #include "train/system/exit.h"
 #include "train/system/files.h"
 #include "train/system/memory.h"
@@ -131,16 +132,42 @@ RunEnd step_and_log(TrainState& state, const Records& records, const system::Sto
   return {request.stop};
 }
 
+/// Tells once if the threads of the run wait for each other.
+class ThreadWatch {
+ public:
+  /// Returns the note to print after a step, empty if there is none.
+  std::string note() {
+    constexpr double kSeconds = 5;
+    const system::CpuUse now = system::CpuUse::now(), use = now - since_;
+    const int threads = num_threads();
+    if (told_ || use.seconds < kSeconds) return "";
+    since_ = now;
+    told_ = system::wait_for_each_other(use, threads);
+    if (!told_) return "";
+    return fmt::format(
+        "{} threads got {:.1f} CPUs, so they wait for each other: other programs or a CPU quota "
+        "use the rest; OMP_NUM_THREADS={} is probably faster",
+        threads, use.cpu_seconds / use.seconds,
+        std::max(1, static_cast<int>(use.cpu_seconds / use.seconds)));
+  }
+
+ private:
+  system::CpuUse since_ = system::CpuUse::now();
+  bool told_ = false;
+};
+
 system::Exit run_steps(TrainState& state, const Records& records, const TrainRequest& request,
                        const system::StopRequest& stop) {
   RunWriter* writer = records.writer.get();
   const Index steps = state.config.train.steps;
   ProfiledSteps profiled(request.profile, state.step, steps);
   Clock::time_point saved = Clock::now();
+  ThreadWatch threads;
   while (state.step < steps) {
     const RunEnd end =
         profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop, saved); });
     const bool ends = end.exit != system::Exit::ok;
+    if (const std::string note = threads.note(); writer && !note.empty()) writer->note(note);
     const WholeOptimizer whole(state.optimizer, end.diverged.has_value());
     if (writer && profiled.done_at(state.step, ends)) writer->profile(state, profiled);
     if (writer && end.diverged) {

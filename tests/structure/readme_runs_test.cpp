@@ -229,13 +229,11 @@ TEST_F(PageRuns, findings_in_the_readme_equal_the_output_of_report) {
   static const std::string cell =
       R"( \| ([+-]\d\.\d{3}) \(([+-]\d\.\d{3}) to ([+-]\d\.\d{3})\)(?:, n \d+)?)";
   static const std::string cell_if_any = "(?:" + cell + R"(| \|))";
-  static const std::regex row(R"(\| ([^|]+) - ([^|]+))" + cell + cell + cell_if_any + cell_if_any +
-                              R"( \|)");
-  std::vector<Words> columns{
+  static const std::regex row(R"(\| ([^|]+) - ([^|]+))" + cell + cell + cell_if_any + R"( \|)");
+  const std::vector<Words> columns{
       {"a1_1", "a1_2", "a1_3", "b_d32"},
       {"a2_1", "a2_2", "a2_3", "a2_4", "b_d64_1", "b_d64_2", "b_d64_3", "b_d64_4"},
       {"a3_1", "a3_2", "a3_3", "a3_4", "a3_5", "b_d112_1", "b_d112_2", "b_d112_3", "b_d112_4"}};
-  columns.push_back(columns.back() + Words{"c_1", "c_2"});  // the gaps of the largest come last
   int rows = 0;
   int compared = 0;
   std::smatch match;
@@ -259,7 +257,7 @@ TEST_F(PageRuns, findings_in_the_readme_equal_the_output_of_report) {
     ++rows;
   }
   EXPECT_EQ(rows, 5);
-  EXPECT_EQ(compared, 14);
+  EXPECT_EQ(compared, 13);
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 #   run.sh --check                                   only whether each fits the sources
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-list=tests/mutants/mutants.txt table=tests/mutants/table.md
+list=tests/mutants/mutants.txt
 build=build/release work=$PWD/build/mutants
+table=$work/table.md    # of the last pass over all mutants
 results=$work/killed.txt  # KEY | FILE | WHAT | KILLED BY | SECONDS
 cpu_limit=300  # seconds of tests; a mutant that takes more is killed, and the table says so
 

@@ -20,7 +20,7 @@ std::string place(const Passage& passage) {
 bool is_generated(const std::string& path) {
   static const std::regex generated(
       "(build|data|runs|\\.git|results|bench/results|tests/fuzz/corpus)/.*|"
-      "tests/mutants/table\\.md|tests/structure/prose_test\\.cpp|LICENSE");
+      "tests/structure/prose_test\\.cpp|LICENSE");
   return std::regex_match(path, generated);
 }
 

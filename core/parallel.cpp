@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <utility>
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -45,11 +47,43 @@ struct alignas(64) Share {
 };
 constexpr int kMostShares = 64;  ///< bounds the stack; more threads have shares in common
 
+/// The position of this thread within the innermost parallel call.
+thread_local int position = 0;
+
+/// Sets the position for one call.
+class Position {
+ public:
+  explicit Position(int i) : before_(std::exchange(position, i)) {}
+  ~Position() { position = before_; }
+  Position(const Position&) = delete;
+  Position& operator=(const Position&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Keeps the first exception of several threads: one that leaves a parallel region ends the
+/// program.
+class FirstException {
+ public:
+  /// Keeps the exception that is being handled.
+  void keep() {
+    if (!taken_.test_and_set()) exception_ = std::current_exception();
+  }
+  void rethrow() const {
+    if (exception_) std::rethrow_exception(exception_);
+  }
+
+ private:
+  std::atomic_flag taken_;
+  std::exception_ptr exception_;
+};
+
 /// Calls body(context, i) for the blocks of the calling thread's share, then for those that other
 /// threads have left: a core that other programs use gets fewer.
 void take_blocks(Share* shares, int count, void (*body)(void* context, Index i), void* context) {
   for (int k = 0; k < count; ++k) {
-    Share& share = shares[(omp_get_thread_num() + k) % count];
+    Share& share = shares[(position + k) % count];
     std::atomic_ref<Index> next(share.next);
     for (Index i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
       body(context, i);
@@ -69,9 +103,9 @@ bool flushes_subnormals() {
 FlushSubnormals::FlushSubnormals(bool on) : before_(flushes_subnormals()) { set_flush(on); }
 FlushSubnormals::~FlushSubnormals() { set_flush(before_); }
 
-int num_threads() { return omp_get_max_threads(); }
+int num_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
 void set_num_threads(int count) { omp_set_num_threads(count); }
-int thread_index() { return omp_get_thread_num(); }
+int thread_index() { return position; }
 
 SerialScope::SerialScope() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 SerialScope::~SerialScope() { omp_set_num_threads(before_); }
@@ -80,7 +114,8 @@ namespace detail {
 
 [[gnu::no_sanitize_thread]]  // it does not see how OpenMP passes `body` either
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context) {
-  if (n == 0 || omp_in_parallel() || omp_get_max_threads() == 1) {
+  if (n <= 1 || num_threads() == 1) {
+    const Position first(0);
     for (Index i = 0; i < n; ++i) body(context, i);
     return;
   }
@@ -88,16 +123,23 @@ void parallel_blocks(Index n, void (*body)(void* context, Index i), void* contex
   const int count = std::min(omp_get_max_threads(), kMostShares);
   Share shares[kMostShares];
   for (int i = 0; i < count; ++i) shares[i] = {n * i / count, n * (i + 1) / count};
+  FirstException failure;
   char begin, end;
   release(&begin);
 #pragma omp parallel
   {
     acquire(&begin);
     set_flush(flush);  // threads that live on have the state of the call before
-    take_blocks(shares, count, body, context);
+    const Position mine(omp_get_thread_num());
+    try {
+      take_blocks(shares, count, body, context);
+    } catch (...) {
+      failure.keep();
+    }
     release(&end);
   }
   acquire(&end);
+  failure.rethrow();
 }
 
 }  // namespace detail

@@ -13,10 +13,12 @@
 
 namespace difftape {
 
-/// Returns the threads of a parallel call: OMP_NUM_THREADS, or one per core.
+/// Returns the threads of a parallel call that begins here: OMP_NUM_THREADS, or one per core; 1
+/// inside a parallel call, and inside an OpenMP region of the user.
 int num_threads();
 void set_num_threads(int count);
-/// Returns the position of the calling thread within the running parallel call, from 0.
+/// Returns the position of the calling thread within the innermost running parallel call, from 0
+/// and below what num_threads() was before the call.
 int thread_index();
 
 /// Limits parallel calls of this thread, and libraries with threads, to one thread while it lives.
@@ -59,15 +61,12 @@ namespace detail {
 void parallel_blocks(Index n, void (*body)(void* context, Index i), void* context);
 }  // namespace detail
 
-/// Calls f(i) for each i in [0, n), each on one thread, in no particular order. f must not throw
-/// and must write only what belongs to its i. Nested calls run serially.
+/// Calls f(i) for each i in [0, n), each on one thread, in no particular order. f must write only
+/// what belongs to its i. Nested calls run serially. Throws the first exception of any f, after all
+/// threads have stopped; some calls may then be missing.
 template <class F>
 void parallel_for(Index n, F&& f) {
   if (pool::dry()) return;
-  if (n == 1) {
-    f(Index{0});
-    return;
-  }
   detail::parallel_blocks(
       n, [](void* context, Index i) { (*static_cast<std::remove_reference_t<F>*>(context))(i); },
       const_cast<void*>(static_cast<const void*>(&f)));

@@ -267,6 +267,28 @@ TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {
   }
 }
 
+TEST(Gemm, computes_inside_an_openmp_region_that_is_not_ours) {
+  const Tensor a = test::random({200, 700}, "a"), b = test::random({700, 130}, "b");
+  const auto product = [&](Tensor& c) {
+    gemm(transpose(transpose(matrix(a))), matrix(b), c.data(), 130, Accumulate::no);
+    gemm(transpose(matrix(a)), matrix(c.data(), 200, 130), c.row(200), 130, Accumulate::yes);
+  };
+  const auto zeros = [] { return Tensor::zeros({900, 130}); };
+  const test::Threads scope(2);
+  Tensor expected = zeros();
+  product(expected);
+  std::vector<Tensor> found{zeros(), zeros(), zeros(), zeros()};
+#pragma omp parallel for num_threads(4)
+  for (size_t i = 0; i < found.size(); ++i) product(found[i]);
+  for (const Tensor& c : found) EXPECT_TRUE(test::same(c, expected));
+  parallel_for(4, [&](Index i) {
+    const SerialScope serial;
+    found[i].fill(0);
+    product(found[i]);
+  });
+  for (const Tensor& c : found) EXPECT_TRUE(test::same(c, expected));
+}
+
 TEST(Gemm, packs_only_operands_with_an_unsuitable_layout) {
   const test::Threads threads(2);
   for (const Way& way : kWays) {

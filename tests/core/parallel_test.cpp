@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/error.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"
 
@@ -55,6 +56,65 @@ TEST(Parallel, sums_are_bitwise_equal_for_any_number_of_threads) {
   for (int threads : {2, 3, 16}) {
     const test::Threads scope(threads);
     EXPECT_EQ(sum(), expected);
+  }
+}
+
+/// Calls f() on `threads` threads of an OpenMP region that is not ours.
+template <class F>
+void in_foreign_region(int threads, F&& f) {
+#pragma omp parallel num_threads(threads)
+  f();
+}
+
+TEST(Parallel, the_position_is_below_the_number_of_threads_in_nested_calls_on_threads) {
+  for (const int threads : {1, 2, 4}) {
+    const test::Threads scope(threads);
+    std::atomic<int> outside = 0, nested = 0;
+    const auto call = [&] {
+      const int count = num_threads();
+      for (const Index n : {1, 3}) {
+        parallel_for(n, [&](Index) {
+          if (thread_index() >= count) ++outside;
+          ++nested;
+        });
+      }
+    };
+    in_foreign_region(3, call);
+    parallel_for(8, [&](Index) { call(); });
+    parallel_for(8, [&](Index) {
+      const SerialScope serial;
+      call();
+    });
+    EXPECT_EQ(nested, 19 * 4);
+    EXPECT_EQ(outside, 0);
+    EXPECT_EQ(num_threads(), threads);
+    EXPECT_EQ(thread_index(), 0);
+  }
+}
+
+TEST(Parallel, an_outer_call_has_its_position_again_after_a_nested_one_on_threads) {
+  const test::Threads scope(3);
+  std::atomic<int> changed = 0;
+  parallel_for(30, [&](Index) {
+    const int before = thread_index();
+    parallel_for(2, [](Index) {});
+    if (thread_index() != before) ++changed;
+  });
+  EXPECT_EQ(changed, 0);
+}
+
+TEST(Parallel, an_exception_leaves_the_call_on_threads_and_the_next_one_runs) {
+  for (const int threads : {1, 2, 3}) {
+    const test::Threads scope(threads);
+    const auto failing = [](Index i) {
+      if (i % 7 == 3) throw std::bad_alloc();
+    };
+    EXPECT_THROW(parallel_for(100, failing), std::bad_alloc);
+    EXPECT_THROW(parallel_for(1, [](Index) { throw UsageError("once"); }), UsageError);
+    std::atomic<int> runs = 0;
+    parallel_for(100, [&](Index) { ++runs; });
+    EXPECT_EQ(runs, 100);
+    EXPECT_EQ(thread_index(), 0);
   }
 }
 

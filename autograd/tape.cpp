@@ -21,7 +21,7 @@ Gradient::Buffer Gradient::buffer() const {
   Tape::Node& node = tape_->nodes_[node_];
   Tensor& memory = node.gradient_memory();
   if (!std::exchange(node.has(), true)) return {memory, Accumulate::no};
-  if (!node.parameter && !memory.unique()) memory = memory.clone();
+  if (std::exchange(node.adopted, false) && !memory.unique()) memory = memory.clone();
   return {memory, Accumulate::yes};
 }
 
@@ -33,7 +33,7 @@ void Gradient::add(const Tensor& gradient) const {
                 node.shape.str());
   if (!node.parameter && !node.has_gradient) {
     node.grad = gradient.reshaped(node.shape);
-    node.has_gradient = true;
+    node.has_gradient = node.adopted = true;
     return;
   }
   Buffer here = buffer();
@@ -72,6 +72,9 @@ Var Tape::parameter(Parameter& parameter) {
 
 Var Tape::record(const char* op, Tensor value, const std::vector<Var>& inputs, Pullback pullback) {
   profile::since_last(profile::Category::forward, op, NameScope::current());
+  for (const Var& x : inputs)
+    throw_if<UsageError>(x.defined() && &x.tape() != this,
+                         "{}: its inputs are on two tapes; need values of one tape", op);
   if (events_.on_value) events_.on_value(op, NameScope::current(), value);
   const bool wanted = recording_ && std::any_of(inputs.begin(), inputs.end(), [](const Var& x) {
                         return x.gradient().requires_grad();
@@ -101,6 +104,9 @@ void Tape::backward(const Var& loss) { backward(loss, Tensor::full(loss.shape(),
 void Tape::backward(const Var& from, const Tensor& cotangent) {
   require_shape(from.gradient().requires_grad(), "backward",
                 "the value does not depend on any leaf; need one computed from a parameter");
+  throw_if<UsageError>(std::exchange(has_run_, true),
+                       "backward: this tape has run backward before, which freed what its ops had "
+                       "saved; add the losses and call backward once, or use a new tape");
   last_ = {};
   last_saved_ = {};
   from.gradient().add(cotangent);
@@ -141,8 +147,9 @@ std::vector<std::string> Tape::ops() const {
 }
 
 Var record(const char* op, Tensor value, const std::vector<Var>& inputs, Tape::Pullback pullback) {
-  if (inputs.empty()) throw std::logic_error("an op needs at least one input");
-  return inputs.front().tape().record(op, std::move(value), inputs, std::move(pullback));
+  const auto first = std::ranges::find_if(inputs, &Var::defined);
+  if (first == inputs.end()) throw std::logic_error("an op needs at least one input");
+  return first->tape().record(op, std::move(value), inputs, std::move(pullback));
 }
 
 }  // namespace difftape

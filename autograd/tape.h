@@ -84,8 +84,9 @@ class Tape {
   /// previous event ended, because ops compute before they record.
   Var record(const char* op, Tensor value, const std::vector<Var>& inputs, Pullback pullback);
 
-  /// Runs all pullbacks in reverse from the scalar `loss`, once per tape. Frees captured tensors as
-  /// it goes. Afterwards every parameter on the tape has a gradient, zero if none reached it.
+  /// Runs all pullbacks in reverse from the scalar `loss`. Frees captured tensors as it goes, so a
+  /// second call throws UsageError: add the losses and call it once. Afterwards every parameter on
+  /// the tape has a gradient, zero if none reached it.
   void backward(const Var& loss);
   /// Starts from any value and a cotangent of its shape.
   void backward(const Var& from, const Tensor& cotangent);
@@ -132,6 +133,7 @@ class Tape {
     Pullback pullback{};
     Tensor grad{};
     bool has_gradient = false;
+    bool adopted = false;  ///< `grad` is memory that `Gradient::add` was given, and others may hold
     std::vector<int> inputs{};  // targets of the pullback; only if events.on_gradient
 
     bool& has() { return parameter ? parameter->has_gradient : has_gradient; }
@@ -143,6 +145,7 @@ class Tape {
   std::vector<Node> nodes_;
   std::unordered_map<const Parameter*, int> parameter_nodes_;
   bool recording_;
+  bool has_run_ = false;  // backward
   Precision precision_;
   Tensor last_;  // for which `saved` was called, with its result
   SavedTensor last_saved_{};

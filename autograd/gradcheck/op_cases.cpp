@@ -247,6 +247,8 @@ std::vector<OpCase> coarse_ops() {
              [](auto ops, auto& v) { return ops.rope(v[0], kYarn, 4); }),
       coarse("swiglu_linear", "", {{3, 5}, {3, 5}, {4, 5}},
              [](auto ops, auto& v) { return ops.swiglu_linear(v[0], v[1], v[2]); }),
+      coarse("swiglu_linear", "itself", {{3, 5}, {4, 5}},
+             [](auto ops, auto& v) { return ops.swiglu_linear(v[0], v[0], v[1]); }),
       coarse("swiglu_linear", "residual", {{3, 5}, {3, 5}, {4, 5}, {3, 4}},
              [](auto ops, auto& v) { return ops.swiglu_linear(v[0], v[1], v[2], v[3]); }),
       loss_case("", {6, 3}, 7, kTokens, {}),

@@ -34,7 +34,7 @@ std::vector<Var> checkpointed(
     gradients.push_back(x.gradient());
   }
   if (std::ranges::none_of(gradients, &Gradient::requires_grad)) return body(inputs);
-  const Tape& tape = inputs.front().tape();
+  const Tape& tape = std::ranges::find_if(inputs, &Var::defined)->tape();
   Tape forward = tape.inner(Tape::Mode::inference);
   std::vector<Var> results = body(leaves(forward, values));
   const auto others = std::make_shared<std::vector<Tensor>>(results.size());

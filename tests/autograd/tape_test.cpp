@@ -1,6 +1,7 @@
 #include "autograd/tape.h"
 
 #include "autograd/ops.h"
+#include "core/error.h"
 #include "core/name_scope.h"
 #include "core/pool.h"
 #include "core/profile.h"
@@ -26,6 +27,38 @@ TEST(Tape, a_shared_gradient_is_not_changed_for_the_other_owner) {
   tape.backward(sum(add(y, affine(a, 3, 0))));
   EXPECT_EQ(tape.gradient_of(a).data()[0], 4);
   EXPECT_EQ(tape.gradient_of(b).data()[0], 1);
+}
+
+TEST(Tape, two_buffers_of_one_value_add_to_the_same_gradient) {
+  { const Tensor garbage = Tensor::full({3}, 1000); }  // memory that the pool hands out again
+  Tape tape;
+  const Var x = tape.input(Tensor::full({3}, 2));
+  const Var twice = record("twice", Tensor::full({3}, 4), {x, x},
+                           [a = x.gradient(), b = x.gradient()](const Tensor& dy) {
+                             Gradient::Buffer first = a.buffer(), second = b.buffer();
+                             EXPECT_EQ(first.grad.data(), second.grad.data());
+                             first.grad.copy_from(dy);
+                             second.grad.add(dy);
+                           });
+  tape.backward(sum(twice));
+  for (real g : tape.gradient_of(x).values()) EXPECT_EQ(g, 2);
+}
+
+TEST(Tape, runs_backward_once) {
+  Tape tape;
+  const Var x = tape.input(Tensor::full({3}, 2));
+  const Var y = sum(mul(x, x)), z = sum(x);
+  tape.backward(y);
+  EXPECT_THAT([&] { tape.backward(z); },
+              ThrowsMessage<UsageError>(HasSubstr("call backward once")));
+  EXPECT_EQ(tape.gradient_of(x).data()[0], 4);
+}
+
+TEST(Tape, rejects_an_op_over_two_tapes) {
+  Tape one, two;
+  const Var x = one.input(Tensor::full({3}, 2)), y = two.input(Tensor::full({3}, 2));
+  EXPECT_THAT([&] { mul(x, y); }, ThrowsMessage<UsageError>(
+                                      "mul: its inputs are on two tapes; need values of one tape"));
 }
 
 TEST(Tape, keeps_an_operand_once_for_all_products_that_follow_each_other) {

@@ -71,23 +71,25 @@ double attention_factor_of(const RopeScaling& scaling) {
 
 RopeTable::RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule)
     : max_seq_len_(max_seq_len), head_dim_(head_dim), rule_(rule) {
-  require_shape(head_dim % 2 == 0, "rope", "head_dim is {}; need an even number", head_dim);
+  require_shape(head_dim > 0 && head_dim % 2 == 0, "rope", "head_dim is {}; need an even number",
+                head_dim);
 }
 
 void RopeTable::fill() const {
   const std::vector<double> frequencies = rope_frequencies(rule_, head_dim_);
   const double factor = attention_factor_of(rule_.scaling);
-  cosine_ = Tensor::empty({max_seq_len_, head_dim_ + kSimdWidth - std::gcd(head_dim_, kSimdWidth)});
-  sine_ = Tensor::like(cosine_);
+  width_ = head_dim_ + kSimdWidth - std::gcd(head_dim_, kSimdWidth);
+  cosine_.resize(max_seq_len_ * width_);
+  sine_.resize(max_seq_len_ * width_);
   parallel_for(max_seq_len_, [&](Index t) {
-    real *cosine = cosine_.row(t), *sine = sine_.row(t);
+    real *cosine = &cosine_[t * width_], *sine = &sine_[t * width_];
     for (Index i = 0; i < head_dim_; i += 2) {
       const double angle = static_cast<double>(t) * frequencies[i / 2];
       cosine[i] = cosine[i + 1] = static_cast<real>(factor * std::cos(angle));
       sine[i + 1] = static_cast<real>(factor * std::sin(angle));
       sine[i] = -sine[i + 1];
     }
-    for (Index i = head_dim_; i < cosine_.shape().last(); ++i) {
+    for (Index i = head_dim_; i < width_; ++i) {
       cosine[i] = cosine[i - head_dim_];
       sine[i] = sine[i - head_dim_];
     }
@@ -98,11 +100,13 @@ void RopeTable::rotate(const Tensor& x, Tensor& y, real direction, Index first) 
   const Shape& s = x.shape();
   require_shape(s.rank() == 4 && s[3] == head_dim() && first + s[1] <= max_seq_len(), "rope",
                 "x is {}; need (B, T <= {}, H, {})", s.str(), max_seq_len() - first, head_dim());
+  if (pool::dry()) return;  // the table would stay empty
   std::call_once(filled_, [this] { fill(); });
   const Index seq = s[1], width = s[2] * s[3], step = kSimdWidth % s[3];
   parallel_ranges(s[0] * seq, row_grain(width), [&](Index begin, Index count) {
     for (Index token = begin; token < begin + count; ++token) {
-      const real *cosine = cosine_.row(first + token % seq), *sine = sine_.row(first + token % seq);
+      const Index row = (first + token % seq) * width_;
+      const real *cosine = &cosine_[row], *sine = &sine_[row];
       const real* in = x.data() + token * width;
       real* out = y.data() + token * width;
       Index at = 0;

@@ -53,7 +53,7 @@ double attention_factor_of(const RopeScaling& scaling);
 /// at first use: a model that is only counted needs none.
 class RopeTable {
  public:
-  /// Throws ShapeError if head_dim is odd.
+  /// Throws ShapeError if head_dim is odd or 0.
   RopeTable(Index max_seq_len, Index head_dim, const RopeRule& rule = {});
   Index max_seq_len() const { return max_seq_len_; }
   Index head_dim() const { return head_dim_; }
@@ -71,7 +71,8 @@ class RopeTable {
   mutable std::once_flag filled_;
   // One row per position: plane i at 2i and 2i + 1, its sine negated at 2i. The first elements
   // follow once more, for vectors that begin in one head and end in the next.
-  mutable Tensor cosine_, sine_;
+  mutable Index width_ = 0;
+  mutable std::vector<real> cosine_, sine_;  // not of the pool, so a dry run does not count them
 };
 
 }  // namespace difftape

@@ -32,6 +32,25 @@ TEST(Rope, turns_each_of_many_heads_as_if_it_were_alone) {
   }
 }
 
+TEST(Rope, a_table_serves_after_a_dry_run) {
+  const RopeTable table(8, 4), other(8, 4);
+  const Tensor x = test::random({1, 8, 1, 4}, "x");
+  {
+    const pool::DryRun dry;
+    Tensor y = Tensor::empty({1, 8, 1, 4});
+    table.rotate(Tensor::like(y), y, 1);
+  }
+  Tensor y = Tensor::like(x), expected = Tensor::like(x);
+  table.rotate(x, y, 1);
+  other.rotate(x, expected, 1);
+  EXPECT_TRUE(test::same(y, expected));
+}
+
+TEST(Rope, rejects_widths_without_planes) {
+  EXPECT_THROW(RopeTable(8, 3), ShapeError);
+  EXPECT_THROW(RopeTable(8, 0), ShapeError);
+}
+
 TEST(Rope, turning_back_gives_the_input) {
   const RopeTable table(5, 6, {.theta = 100});
   Tensor x = Tensor::empty({2, 5, 3, 6});

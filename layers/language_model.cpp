@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "layers/model_rules.h"
 
 namespace difftape {
 
@@ -19,7 +20,7 @@ DocumentOffsets last_of(const DocumentOffsets& all, Index seq) {
 }  // namespace
 
 LanguageModel::LanguageModel(const ModelConfig& config)
-    : config_(matched(config)),
+    : config_(matched(require_valid(config))),
       embedding_(&parameters_.declare(
           "model.embed_tokens.weight", {config.vocab_size, config.d_model}, Role::embedding,
           Init::normal(init_rule(config).embedding()), {Component::embedding})) {

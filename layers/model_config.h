@@ -1,6 +1,6 @@
 #pragma once
-// The architecture of a model as plain values. Ranges, documentation and invalid combinations are
-// in train/run/config.
+// The architecture of a model as plain values. layers/model_rules.h has the rules that it must
+// keep; documentation and settings without effect are in train/run/config.
 
 #include <algorithm>
 #include <cmath>

@@ -305,6 +305,8 @@ void attention_backward(const AttentionInputs& in, const AttentionOutputs& forwa
   BackwardCall call{in,       forward.softmax_stats, dims, pairs_of(in.precision),
                     q,        k.transposable(),      v,    cotangent,
                     gradients};
+  if (gradients.accumulate_q == Accumulate::no && !in.mapping.reads_all_queries())
+    gradients.dq.fill(0);  // no block overwrites heads that nothing reads
   const auto groups = in.mapping.groups();
   const Index group_count = std::ssize(groups);
   const Selections selections(in, rounded);  // the choice of forward

@@ -62,6 +62,7 @@ void require_visibility(const AttentionInputs& in, const Shape& q) {
 
 Dims dims_of(const AttentionInputs& in, const RoundedInputs& rounded) {
   const HeadMapping& mapping = in.mapping;
+  mapping.require_valid();
   const auto shape_of = [](const Tensor& x, const RoundedHeads& r) -> const Shape& {
     return r.allocated() ? r.shape() : x.shape();
   };

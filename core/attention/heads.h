@@ -23,6 +23,11 @@ struct HeadMapping {
   std::vector<OutputHead> outputs;  ///< one per output head
 
   Index heads_out() const { return std::ssize(outputs); }
+  /// Throws ShapeError unless there are one or two maps, all heads exist, and no query head is read
+  /// twice: its gradient has one owner.
+  void require_valid() const;
+  /// Returns true if every query head is read.
+  bool reads_all_queries() const { return heads_out() * maps == query_heads; }
   /// Returns true if all maps of an output head read one value head: then one product with V is
   /// enough.
   bool shares_value(const OutputHead& output) const {
@@ -32,11 +37,13 @@ struct HeadMapping {
   /// Groups touch disjoint key and value heads, so each can own the sums of its gradients.
   std::vector<std::vector<Index>> groups() const;
 
+  // The three mappings throw ShapeError if kv_heads does not divide heads.
+
   /// One map: query head i reads key and value head i / (heads / kv_heads) (grouped-query
   /// attention, Ainslie et al. 2023).
   static HeadMapping standard(Index heads, Index kv_heads);
-  /// V1: heads form pairs. With n = heads / kv_heads, pair i reads query heads 2i and 2i+1, key
-  /// heads 2(i/n) and 2(i/n)+1, and the double-width value head i/n.
+  /// V1: heads form pairs; both numbers must be even. With n = heads / kv_heads, pair i reads query
+  /// heads 2i and 2i+1, key heads 2(i/n) and 2(i/n)+1, and the double-width value head i/n.
   static HeadMapping paired(Index heads, Index kv_heads);
   /// V2: twice the query heads. Output head i subtracts query head 2i+1 from 2i; both are in one
   /// group and share its key and value head. With `split_half` it subtracts query head i + heads

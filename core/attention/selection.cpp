@@ -145,8 +145,9 @@ std::vector<Index> groups_of_heads(const HeadMapping& mapping) {
 
 KeySelection::KeySelection(const AttentionInputs& in, Index b, std::span<const Index> group)
     : block_size_(in.blocks.block_size) {
-  if (block_size_ == 0) return;
-  const Index seq = in.q.shape()[1], blocks = ceil_div(seq, block_size_);
+  const Index seq = in.q.shape()[1];
+  if (block_size_ == 0 || seq == 0) return;
+  const Index blocks = ceil_div(seq, block_size_);
   const Pools pools =
       pools_of(in, group, blocks - 1, [&](Index head) { return head_of(in.k, b, head); });
   for (Index block = 0; block < blocks; ++block) {

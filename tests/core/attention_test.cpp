@@ -316,6 +316,51 @@ TEST(Attention, errors_name_wrong_shapes_and_the_required_heads) {
   EXPECT_EQ(message_of<ShapeError>([&] { problem.forward(); }),
             "attention: q is (1, 4, 2, 4), k is (1, 4, 2, 4), v is (1, 4, 1, 4); need 2 query, "
             "1 key and 1 value heads");
+  Problem unknown(HeadMapping::standard(2, 2), 1, 4, 4, 4);
+  unknown.in.mapping.outputs[1].key[0] = 2;
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { unknown.forward(); }),
+      "attention: map 0 of output head 1 reads query head 1 of 2, key head 2 of 2, value head "
+      "1 of 2; need heads that exist");
+}
+
+TEST(Attention, computes_inside_an_openmp_region_that_is_not_ours) {
+  const Problem problem(HeadMapping::doubled(2, 1), 2, 150, 8, 6);
+  const AttentionGradients expected = problem.backward();
+  std::vector<AttentionGradients> found(4);
+#pragma omp parallel for num_threads(4)
+  for (size_t i = 0; i < found.size(); ++i) found[i] = problem.backward();
+  for (const AttentionGradients& each : found) {
+    EXPECT_TRUE(same(each.dq, expected.dq));
+    EXPECT_TRUE(same(each.dk, expected.dk));
+  }
+}
+
+TEST(Attention, gives_query_heads_that_nothing_reads_a_gradient_of_zero) {
+  for (const Index batch : {2, 16}) {  // work in parts, work in one part
+    Problem problem(HeadMapping::standard(3, 3), batch, 20, 4, 4);
+    problem.in.mapping.outputs.pop_back();
+    const AttentionGradients found = problem.backward();  // over NaN
+    for (const auto which :
+         {&AttentionGradients::dq, &AttentionGradients::dk, &AttentionGradients::dv}) {
+      const Tensor& x = found.*which;
+      for (Index i = 0; i < x.size(); ++i) {
+        if (i / 4 % 3 == 2) {
+          EXPECT_EQ(x.data()[i], 0) << i;
+        } else {
+          EXPECT_TRUE(std::isfinite(x.data()[i])) << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(Attention, of_no_tokens_is_empty) {
+  for (const BlockSparsity& blocks : {BlockSparsity{}, {16, 2}}) {
+    Problem problem(HeadMapping::standard(2, 1), 2, 0, 4, 4);
+    problem.in.blocks = blocks;
+    EXPECT_EQ(problem.forward().out.size(), 0);
+  }
 }
 
 }  // namespace

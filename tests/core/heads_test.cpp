@@ -1,5 +1,7 @@
 // The wiring of heads.
 #include "core/attention/heads.h"
+
+#include "core/error.h"
 #include "tests/support/test.h"
 
 namespace difftape {
@@ -45,6 +47,30 @@ TEST(HeadMapping, heads_that_share_a_key_or_a_value_are_in_one_group) {
                      {{3, 3}, {2, 2}, {2, 2}}};  // nothing
   EXPECT_THAT(mapping.groups(),
               testing::UnorderedElementsAre(ElementsAre(0, 1, 2), ElementsAre(3)));
+}
+
+TEST(HeadMapping, rejects_numbers_that_do_not_divide) {
+  EXPECT_THROW(HeadMapping::standard(4, 3), ShapeError);
+  EXPECT_THROW(HeadMapping::standard(4, 0), ShapeError);
+  EXPECT_THROW(HeadMapping::doubled(3, 2), ShapeError);
+  EXPECT_THROW(HeadMapping::paired(3, 3), ShapeError);
+  EXPECT_THAT([] { HeadMapping::paired(6, 3); },
+              ThrowsMessage<ShapeError>("attention: 6 heads and 3 key and value heads are to be "
+                                        "paired; need even numbers"));
+}
+
+TEST(HeadMapping, rejects_heads_that_do_not_exist_and_queries_of_two_owners) {
+  HeadMapping mapping = HeadMapping::standard(2, 1);
+  mapping.require_valid();
+  mapping.outputs[1].key[0] = 1;
+  EXPECT_THAT([&] { mapping.require_valid(); },
+              ThrowsMessage<ShapeError>(
+                  "attention: map 0 of output head 1 reads query head 1 of 2, key head 1 of 1, "
+                  "value head 0 of 1; need heads that exist"));
+  mapping.outputs[1] = mapping.outputs[0];
+  EXPECT_THAT([&] { mapping.require_valid(); },
+              ThrowsMessage<ShapeError>("attention: query head 0 is read twice; need one map for "
+                                        "each query head"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "layers/language_model.h"
 
 #include "autograd/gradcheck/op_cases.h"
+#include "core/error.h"
 #include "core/pool.h"
 #include "layers/cost.h"
 #include "tests/layers/tokens.h"
@@ -101,6 +102,34 @@ TEST(LanguageModel, the_system_allocates_nothing_after_the_second_step) {
     for (int i = 0; i < 3; ++i) step();
     EXPECT_EQ(pool::stats().system_allocations, before) << kind;
   }
+}
+
+TEST(LanguageModel, rejects_sizes_that_no_model_has_and_names_all) {
+  const auto message = [](auto change) {
+    ModelConfig config = config_of("diff_v1");
+    change(config);
+    try {
+      static_cast<void>(LanguageModel(config));
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(message([](ModelConfig&) {}), "accepted");
+  EXPECT_EQ(message([](ModelConfig& c) { c.num_heads = c.num_kv_heads = 1; }),
+            "model.num_heads: diff_v1 pairs the heads of the baseline, but num_heads is 1; need an "
+            "even number. num_heads counts the heads of the softmax baseline for every kind");
+  EXPECT_THAT(message([](ModelConfig& c) { c.num_kv_heads = 3; }),
+              AllOf(HasSubstr("num_kv_heads 3 does not divide num_heads 4"),
+                    HasSubstr("\nmodel.num_kv_heads: diff_v1 pairs the key and value heads")));
+  EXPECT_THAT(message([](ModelConfig& c) { c.head_dim = 5; }), HasSubstr("head_dim is 5; need"));
+  EXPECT_THAT(message([](ModelConfig& c) { c.num_heads = 0, c.vocab_size = -1; }),
+              AllOf(HasSubstr("model.num_heads: num_heads is 0; need 1 or more\n"),
+                    HasSubstr("model.vocab_size: vocab_size is -1; need 1 or more")));
+  EXPECT_THAT(message([](ModelConfig& c) { c.moe = {.num_experts = 2, .num_experts_per_tok = 3}; }),
+              AllOf(HasSubstr("experts need a size"), HasSubstr("cannot choose 3 of 2 experts")));
+  EXPECT_THAT(message([](ModelConfig& c) { c.attention.block_size = 20; }),
+              HasSubstr("must be a multiple of 16; write 32"));
 }
 
 TEST(LanguageModel, errors_name_the_layer_they_happened_in) {

@@ -1,6 +1,7 @@
-// Invalid combinations of the keys of a model, each with a valid alternative.
+// Combinations of the keys of a model that have no effect, each with a valid alternative.
 #include "core/error.h"
 #include "layers/language_model.h"
+#include "layers/model_rules.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::run {
@@ -21,7 +22,7 @@ class Conflicts {
     list.push_back({std::move(keys), fmt::format(message, std::forward<Args>(args)...)});
   }
 
-  std::vector<ConfigConflict> list;
+  std::vector<ModelConflict> list;
 
  private:
   std::string common_key_;
@@ -100,34 +101,10 @@ void check_blocks(const AttentionFields& fields, Conflicts& conflicts) {
                     selection = "attention.block_selection";
   const bool sparse = fields.block_size > 0;
   const bool separately = fields.block_selection == BlockSelection::separately;
-  conflicts.add_if(fields.block_size % 16 != 0, {size},
-                   "block_size is {}, but must be a multiple of 16; write {}", fields.block_size,
-                   (fields.block_size + 15) / 16 * 16);
-  conflicts.add_if(sparse && fields.num_selected_blocks == 0, {count, size},
-                   "with block_size {} a query reads a number of blocks; write "
-                   "num_selected_blocks: 1 (its own) or more, or block_size: 0 for dense attention",
-                   fields.block_size);
   conflicts.add_if(
       !sparse && (fields.num_selected_blocks > 0 || separately), {count, size, selection},
       "dense attention has no blocks to select; write block_size, such as 64, or leave "
       "out num_selected_blocks and block_selection");
-  conflicts.add_if(sparse && separately && fields.maps() == 1, {selection},
-                   "with one softmax map per head there is no second map to select blocks for; "
-                   "write block_selection: averaged, or kind: diff_v1 or diff_v2");
-}
-
-void check_heads(const ModelConfig& model, const AttentionFields& fields, Conflicts& conflicts) {
-  if (fields.mapping != MappingKind::paired) return;
-  const std::string_view kind = model.attention.kind.name();
-  const bool odd = model.num_heads % 2 != 0;
-  conflicts.add_if(odd, {"num_heads"},
-                   "{} pairs the heads of the baseline, but num_heads is {}; need an even number. "
-                   "num_heads counts the heads of the softmax baseline for every kind",
-                   kind, model.num_heads);
-  conflicts.add_if(!odd && kv_heads_of(model) % 2 != 0, {"num_kv_heads"},
-                   "{} pairs the key and value heads of the baseline, but num_kv_heads is {}; need "
-                   "an even number",
-                   kind, kv_heads_of(model));
 }
 
 void check_rope(const ModelConfig& model, Conflicts& conflicts) {
@@ -169,13 +146,6 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
                        "there are no experts; write model.moe.num_experts: 8, or leave it out");
     return;
   }
-  conflicts.add_if(moe.moe_intermediate_size == 0, {"moe.moe_intermediate_size"},
-                   "experts need a size; write model.moe.moe_intermediate_size: {}, which has the "
-                   "active FLOPs of d_ff {}",
-                   std::max<Index>(model.d_ff / moe.num_experts_per_tok, 1), model.d_ff);
-  conflicts.add_if(moe.num_experts_per_tok > moe.num_experts, {"moe.num_experts_per_tok"},
-                   "a token cannot choose {} of {} experts; write at most {}",
-                   moe.num_experts_per_tok, moe.num_experts, moe.num_experts);
   conflicts.add_if(moe.num_experts_per_tok == 1 && moe.norm_topk_prob,
                    {"moe.norm_topk_prob", "moe.num_experts_per_tok"},
                    "the weight of a single expert after normalization is 1, so the router would "
@@ -193,37 +163,28 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
 
 void check_yoco(const ModelConfig& model, Conflicts& conflicts) {
   if (model.yoco_self_layers == 0) return;
-  conflicts.add_if(
-      model.yoco_self_layers >= model.num_layers, {"num_layers"},
-      "{} layers of the self-decoder leave none of num_layers {} to the cross-decoder; write "
-      "model.yoco_self_layers below num_layers, such as half of it, or 0 for an ordinary decoder",
-      model.yoco_self_layers, model.num_layers);
   conflicts.add_if(model.attention.sliding_window == 0, {"attention.sliding_window"},
                    "the self-decoder needs a window; write model.attention.sliding_window, such as "
                    "an eighth of data.seq_len, or model.yoco_self_layers: 0");
-  conflicts.add_if(model.attention.block_size > 0, {"attention.block_size"},
-                   "a prompt runs the cross-decoder for its last token only, but the first token "
-                   "of a block selects its blocks; write model.attention.block_size: 0 or "
-                   "model.yoco_self_layers: 0");
 }
 
 }  // namespace
 
-std::vector<ConfigConflict> model_conflicts(const ModelConfig& model) {
+std::vector<ModelConflict> model_conflicts(const ModelConfig& model) {
+  std::vector<ModelConflict> all = broken_rules(model);
   const AttentionFields fields = fields_of(model.attention);
   Conflicts attention("attention.kind"), rope("rope_scaling.rope_type"), moe("moe.num_experts"),
       yoco("yoco_self_layers");
   check_context(model, fields, attention);
-  check_heads(model, fields, attention);
   check_maps(model, fields, attention);
   check_qk_clip(fields, attention);
   check_blocks(fields, attention);
   check_rope(model, rope);
   check_moe(model, moe);
   check_yoco(model, yoco);
-  for (const Conflicts& others : {rope, moe, yoco})
-    attention.list.insert(attention.list.end(), others.list.begin(), others.list.end());
-  return attention.list;
+  for (const Conflicts& some : {attention, rope, moe, yoco})
+    all.insert(all.end(), some.list.begin(), some.list.end());
+  return all;
 }
 
 std::string unsupported_reason(const ModelConfig& model) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "layers/model_rules.h"
 #include "train/run/config/config.h"
 #include "train/run/config/yaml.h"
 
@@ -108,13 +109,8 @@ class Assignments {
   bool complete_ = true;              ///< every file could be parsed
 };
 
-/// An invalid combination of the keys of a model, with a valid alternative.
-struct ConfigConflict {
-  std::vector<std::string> keys;  ///< such as "model.attention.pairing"
-  std::string message;
-};
-/// Returns all invalid combinations in `model`; empty if there are none.
-std::vector<ConfigConflict> model_conflicts(const ModelConfig& model);
+/// Returns the broken rules of a model (layers/model_rules.h) and its settings that have no effect.
+std::vector<ModelConflict> model_conflicts(const ModelConfig& model);
 /// Returns the reason why this model cannot be built, such as an odd number of heads; empty if it
 /// can.
 std::string unsupported_reason(const ModelConfig& model);

@@ -41,27 +41,6 @@ class Rules {
   ConfigErrors& errors_;
 };
 
-void validate_heads(const ModelConfig& m, const Rules& rules) {
-  const std::string heads = "model.num_heads", kv = "model.num_kv_heads", dim = "model.head_dim";
-  const Index kv_heads = kv_heads_of(m);
-  const bool divides = m.head_dim != 0 || m.d_model % m.num_heads == 0;
-  rules.check(divides, {heads, "model.d_model", dim},
-              "num_heads {} does not divide d_model {}; change one of them, or set {}", m.num_heads,
-              m.d_model, dim);
-  const Index head_dim = head_dim_of(m);
-  const std::vector<std::string> dim_keys =
-      m.head_dim == 0 ? std::vector{heads, std::string("model.d_model"), dim} : std::vector{dim};
-  rules.check(!divides || !m.rope || head_dim % 2 == 0, dim_keys,
-              "head_dim is {}{}; need an even number, because RoPE rotates pairs of features; or "
-              "set model.rope: false",
-              head_dim, m.head_dim == 0 ? " (d_model / num_heads)" : "");
-  rules.check(
-      m.num_heads % kv_heads == 0, {kv, heads},
-      "num_kv_heads {} does not divide num_heads {} into groups of equal size; change one of them",
-      kv_heads, m.num_heads);
-  for (const auto& [keys, message] : model_conflicts(m)) rules.check(false, keys, "{}", message);
-}
-
 /// Selected blocks of keys must fit in the sequences of training.
 void validate_blocks(const Config& c, const Rules& rules) {
   const std::string size = "model.attention.block_size", seq = "data.seq_len",
@@ -260,7 +239,8 @@ void validate(const ResolvedConfig& resolved, const std::set<std::string>& unrea
       can_name_folder(config.run.name), {"run.name"},
       "'{}' is not a valid folder name; need one word without '/'; set the path with run.out",
       config.run.name);
-  validate_heads(config.model, rules);
+  for (const auto& [keys, message] : model_conflicts(config.model))
+    rules.check(false, keys, "{}", message);
   validate_softcaps(config.model, rules);
   validate_blocks(config, rules);
   validate_data(config, rules);

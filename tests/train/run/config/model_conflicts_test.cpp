@@ -22,8 +22,8 @@ TEST_P(EveryKind, combines_with_every_field_or_gives_the_reason) {
   Index built = 0;
   for (const Combination& choice : test::all_combinations()) {
     const ModelConfig model = model_of(GetParam(), choice);
-    const std::vector<ConfigConflict> errors = model_conflicts(model);
-    for (const ConfigConflict& error : errors) {
+    const std::vector<ModelConflict> errors = model_conflicts(model);
+    for (const ModelConflict& error : errors) {
       EXPECT_GE(error.keys.size(), 2u);
       EXPECT_THAT(error.message, testing::ContainsRegex("write|Write|leave out"));
     }
@@ -68,7 +68,7 @@ std::vector<std::string> moe_messages(const MoeConfig& moe) {
   ModelConfig model;
   model.moe = moe;
   std::vector<std::string> messages;
-  for (const ConfigConflict& conflict : model_conflicts(model))
+  for (const ModelConflict& conflict : model_conflicts(model))
     messages.push_back(conflict.keys[0] + ": " + conflict.message);
   return messages;
 }

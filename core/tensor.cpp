@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <Eigen/Core>
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -21,6 +22,11 @@ Shape::Shape(std::span<const Index> extents) : rank_(static_cast<int>(extents.si
     require_shape(extents[i] >= 0, "shape", "axis {} has the negative extent {}", i, extents[i]);
     extents_[i] = extents[i];
   }
+  Index product = 1;
+  bool fits = true;
+  for (Index extent : *this) fits &= !__builtin_mul_overflow(product, extent, &product);
+  require_shape(fits && product <= std::numeric_limits<Index>::max() / Index{sizeof(real)}, "shape",
+                "{} has more elements than memory can have; need fewer", str());
 }
 
 Index Shape::size() const {
@@ -30,9 +36,9 @@ Index Shape::size() const {
 }
 
 Shape Shape::with(int axis, Index extent) const {
-  Shape changed = *this;
-  changed.extents_[position(axis)] = extent;
-  return changed;
+  std::array<Index, kMaxRank> changed = extents_;
+  changed[position(axis)] = extent;
+  return Shape(std::span<const Index>(changed).first(rank_));
 }
 
 // Ops format their shapes before they know whether an error needs them. With fmt::join this took a

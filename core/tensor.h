@@ -2,6 +2,7 @@
 // A dense row-major array of `real`, 64-byte aligned, whose memory comes from the pool.
 
 #include <array>
+#include <cassert>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -24,7 +25,7 @@ class Shape {
   explicit Shape(std::span<const Index> extents);
 
   int rank() const { return rank_; }
-  /// Returns the extent of an axis; negative positions count from the end.
+  /// Returns the extent of an axis; negative positions count from the end. The axis must exist.
   Index operator[](int axis) const { return extents_[position(axis)]; }
   Index size() const;
   /// Returns the product of all axes but the last, the rows of a row-wise op; 1 for a scalar.
@@ -42,7 +43,11 @@ class Shape {
   const Index* end() const { return extents_.data() + rank_; }
 
  private:
-  int position(int axis) const { return axis < 0 ? axis + rank_ : axis; }
+  int position(int axis) const {
+    const int from_start = axis < 0 ? axis + rank_ : axis;
+    assert(0 <= from_start && from_start < rank_);
+    return from_start;
+  }
 
   std::array<Index, kMaxRank> extents_{};
   int rank_ = 0;

@@ -27,7 +27,7 @@ Var dot_last(const Var& a, const Var& b) {
                 b.shape().str());
   Tensor y = Tensor::empty(a.shape().with(-1, 1));
   for_each_row(a.value(), b.value(), y,
-               [](ConstRow ai, ConstRow bi, Row yi) { yi[0] = (ai * bi).sum(); });
+               [](ConstRow ai, ConstRow bi, Row yi) { yi[0] = sum_of(ai * bi); });
   return record("dot_last", y, {a, b},
                 [saved_a = a.value(), saved_b = b.value(), da = a.gradient(),
                  db = b.gradient()](const Tensor& dy) {

@@ -6,6 +6,17 @@
 namespace difftape {
 namespace {
 
+TEST(Shape, rejects_more_elements_than_an_index_can_count) {
+  const Index many = Index{1} << 31;
+  EXPECT_THAT(
+      [&] {
+        Shape({many, many, 2});
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("more elements than memory can have")));
+  EXPECT_THROW(Shape({many, 2}).with(1, many), ShapeError);
+  EXPECT_EQ(Shape({many, 0, many, many}).size(), 0);
+}
+
 TEST(Shape, counts_elements_and_rows_and_prints_as_a_tuple) {
   const Shape shape{2, 3, 4};
   EXPECT_EQ(shape.size(), 24);

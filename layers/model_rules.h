@@ -15,7 +15,7 @@ struct ModelConflict {
 };
 
 /// Returns the reasons why no model with these settings can be computed, all of them; empty if one
-/// can. Settings without effect are no reason.
+/// can. Settings without effect do not count.
 std::vector<ModelConflict> broken_rules(const ModelConfig& config);
 
 /// Returns `config`. Throws ConfigError with all of its broken rules, one per line.

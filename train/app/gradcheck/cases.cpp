@@ -202,6 +202,7 @@ ModelConfig small_config(const AttentionConfig& attention, const Heads& heads) {
   config.num_layers = 2;
   config.num_heads = heads.heads;
   config.num_kv_heads = heads.kv_heads;
+  config.head_dim = 2;
   config.rope_theta = 100;
   config.attention = attention;
   return config;
@@ -265,7 +266,6 @@ void add_layers(std::vector<GradcheckCase>& cases, const AttentionVariant& varia
 ModelConfig small_model(const AttentionConfig& attention, const Heads& heads) {
   ModelConfig config = small_config(attention, heads);
   config.d_model = 4;
-  config.head_dim = 2;
   config.d_ff = 3;
   config.max_seq_len = 6;
   config.vocab_size = 7;

@@ -107,6 +107,23 @@ TEST(GradcheckCases, pack_several_documents_and_leave_some_query_two_keys) {
   EXPECT_EQ(std::set<std::int32_t>(long_row.begin(), long_row.end()).size(), 3u);
 }
 
+TEST(GradcheckCases, have_every_grouping_of_heads_that_a_variant_can_have) {
+  std::set<std::string> found;  // "layer/softmax/mqa"
+  for (const GradcheckCase& c : gradcheck_cases())
+    if (c.name.starts_with("layer/")) found.insert(c.name.substr(0, c.group.size() + 4));
+  for (const AttentionVariant& variant : attention_variants()) {
+    const AttentionFields fields = fields_of(variant.attention);
+    // V1 needs even numbers, and another pairing needs several groups.
+    const bool never_mqa =
+        fields.mapping == MappingKind::paired || fields.pairing == Pairing::split_half;
+    for (const char* heads : {"mha", "gqa", "mqa"}) {
+      const bool mqa = heads == std::string("mqa");  // three heads, one key head
+      EXPECT_EQ(found.contains("layer/" + variant.name + "/" + heads), !(mqa && never_mqa))
+          << variant.name << " " << heads;
+    }
+  }
+}
+
 /// Returns all valid combinations of fields, one per distinct layer.
 std::vector<ModelConfig> field_combinations(const std::string& kind) {
   std::vector<ModelConfig> models;

@@ -3,11 +3,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,21 @@ struct Source {
 constexpr Source kSystem{take_from_system, give_to_system};
 constexpr Source kAddresses{reserve, unreserve};
 
+/// Returns the size of the block that serves a request: one of 8 per octave, and a multiple of the
+/// alignment. Requests of ever new sizes then find the blocks of others.
+std::size_t block_size(std::size_t bytes) {
+  const std::size_t step = std::max(kAlignment, std::bit_floor(bytes) / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+/// How many times larger than the request a waiting block may be.
+constexpr std::size_t kMostSlack = 8;
+
+struct Block {
+  void* data;
+  std::size_t size;
+};
+
 class Pool {
  public:
   explicit Pool(const Source& source) : source_(source) {}
@@ -62,37 +78,32 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  void* take(std::size_t bytes) {
+  Block take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    Block block = waiting_block(bytes);
+    if (block.data == nullptr) {
+      block.size = block_size(bytes);
+      block.data = source_.take(block.size);
+      if (block.data == nullptr) throw std::bad_alloc();
+      ++stats_.system_allocations;
+      stats_.bytes_reserved += block.size;
+    }
     stats_.bytes_in_use += bytes;
     stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
-    auto& waiting = waiting_[bytes];
-    if (!waiting.empty()) {
-      void* block = waiting.back();
-      waiting.pop_back();
-      return block;
-    }
-    void* block = source_.take(bytes);
-    if (block == nullptr) {
-      stats_.bytes_in_use -= bytes;
-      throw std::bad_alloc();
-    }
-    ++stats_.system_allocations;
-    stats_.bytes_reserved += bytes;
     return block;
   }
 
-  void give_back(void* block, std::size_t bytes) {
+  void give_back(const Block& block, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    waiting_[bytes].push_back(block);
+    waiting_[block.size].push_back(block.data);
     stats_.bytes_in_use -= bytes;
   }
 
   void trim() {
     const std::lock_guard lock(mutex_);
-    for (auto& [bytes, blocks] : waiting_) {
-      for (void* block : blocks) source_.give_back(block, bytes);
-      stats_.bytes_reserved -= bytes * blocks.size();
+    for (auto& [size, blocks] : waiting_) {
+      for (void* block : blocks) source_.give_back(block, size);
+      stats_.bytes_reserved -= size * blocks.size();
       blocks.clear();
     }
   }
@@ -108,9 +119,22 @@ class Pool {
   }
 
  private:
+  /// Takes the smallest block that waits and serves the request; {} if there is none. A scalar gets
+  /// its own size, which alone is memory in a dry run.
+  Block waiting_block(std::size_t bytes) {
+    const std::size_t most = bytes <= kAlignment ? bytes : kMostSlack * block_size(bytes);
+    for (auto at = waiting_.lower_bound(bytes); at != waiting_.end() && at->first <= most; ++at) {
+      if (at->second.empty()) continue;
+      void* data = at->second.back();
+      at->second.pop_back();
+      return {data, at->first};
+    }
+    return {};
+  }
+
   Source source_;
   std::mutex mutex_;
-  std::unordered_map<std::size_t, std::vector<void*>> waiting_;
+  std::map<std::size_t, std::vector<void*>> waiting_;  ///< blocks by their size
   Stats stats_;
 };
 
@@ -126,11 +150,11 @@ namespace detail {
 
 struct DryState : std::enable_shared_from_this<DryState> {
   std::shared_ptr<void> allocate(std::size_t bytes) {
-    void* block = pool.take(bytes);
+    const Block block = pool.take(bytes);
     const std::size_t number = blocks.size();
     blocks.push_back({bytes, pool.stats().bytes_in_use});
-    return {block, [self = shared_from_this(), bytes, number](void* p) {
-              self->pool.give_back(p, bytes);
+    return {block.data, [self = shared_from_this(), size = block.size, bytes, number](void* p) {
+              self->pool.give_back({p, size}, bytes);
               self->blocks[number].returned = self->blocks.size();
             }};
   }
@@ -155,8 +179,10 @@ std::shared_ptr<void> allocate(std::size_t bytes) {
   const std::size_t padded =
       std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (dry()) return detail::dry->allocate(padded);
-  void* block = shared_pool().take(padded);
-  return {block, [padded](void* p) { shared_pool().give_back(p, padded); }};
+  const Block block = shared_pool().take(padded);
+  return {block.data, [size = block.size, padded](void* p) {
+            shared_pool().give_back({p, size}, padded);
+          }};
 }
 
 Stats stats() { return current_pool().stats(); }

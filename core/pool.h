@@ -1,6 +1,7 @@
 #pragma once
-// Memory for tensors. Freed blocks are kept and reused for the same size, so a training step
-// allocates nothing from the system once every size has been seen.
+// Memory for tensors. Freed blocks are kept and reused for requests of the same size or, down to an
+// eighth, smaller ones. So a training step allocates nothing from the system once its sizes have
+// been seen, and the pool does not grow with every new size.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ struct Stats {
   std::uint64_t system_allocations = 0;  ///< blocks ever taken from the system
   std::size_t bytes_in_use = 0;          ///< held by tensors now
   std::size_t peak_bytes_in_use = 0;
-  std::size_t bytes_reserved = 0;  ///< held by tensors or waiting in the pool
+  std::size_t bytes_reserved = 0;  ///< of the blocks that tensors hold or that wait in the pool
 };
 Stats stats();
 

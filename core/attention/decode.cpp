@@ -254,6 +254,7 @@ void attend(const DecodeCall& call, const Query& at, const std::vector<Index>& g
 
 Tensor attention_cached(const AttentionInputs& in, KvCache& cache) {
   const HeadMapping& mapping = in.mapping;
+  mapping.require_valid();
   const Shape& q = in.q.shape();
   const Index n = q.rank() == 4 ? q[1] : 0;
   require_shape(
@@ -275,7 +276,7 @@ Tensor attention_cached(const AttentionInputs& in, KvCache& cache) {
   const Index group_count = std::ssize(groups);
   Index largest = 0;
   for (const auto& group : groups) largest = std::max<Index>(largest, std::ssize(group));
-  const Index stride = round_up_to_width(cache.length()) + kSimdWidth;
+  const Index stride = round_up_to_width(cache.capacity()) + kSimdWidth;
   const Index rows = largest * mapping.maps * stride;
   Tensor scratch = Tensor::empty({num_threads(), rows + largest * cache.value_stride()});
   if (sparse) cache.selection.resize(cache.batch() * group_count);

@@ -133,6 +133,23 @@ TEST(LargeSizes, cross_entropy_over_several_chunks_or_ranges_equals_its_composit
   expect(2600, 5, 1, [](int i) { return i % 2 == 0 ? kIgnoreIndex : i % 7; });  // scattered rows
 }
 
+TEST(LargeSizes, cross_entropy_takes_no_more_memory_for_every_new_number_of_scored_rows) {
+  const Index rows = 1024;
+  const Tensor hidden = test::random({rows, 128}, "hidden"), w = test::random({512, 128}, "w");
+  const RandomStream stream(1, "ignored");
+  const auto step = [&](std::uint64_t i) {
+    std::vector<std::int32_t> targets(rows, 3);
+    std::fill_n(targets.begin(), stream.below(i, rows), kIgnoreIndex);
+    Tape tape;
+    tape.backward(cross_entropy(tape.input(hidden), tape.input(w), targets));
+    return pool::stats().bytes_reserved;
+  };
+  pool::trim();
+  size_t early = 0, late = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) (i < 50 ? early : late) = step(i);
+  EXPECT_LT(static_cast<double>(late), 1.2 * static_cast<double>(early));
+}
+
 TEST(LargeSizes, cross_entropy_returns_the_loss_of_each_scored_row) {
   for (const int every : {1, 3}) {
     std::vector<std::int32_t> targets;

@@ -1,5 +1,6 @@
 // Attention to a cache equals attention over the whole sequence for its last tokens.
 #include "core/attention/decode.h"
+#include "core/pool.h"
 #include "tests/core/attention_problem.h"
 
 namespace difftape::test {
@@ -44,6 +45,22 @@ TEST(AttentionCache, handles_sinks_of_any_size) {
     problem.in.sinks = Tensor::full({problem.in.mapping.query_heads}, static_cast<real>(sink));
     EXPECT_LT(difference(problem), kTolerance) << sink;
   }
+}
+
+TEST(AttentionCache, takes_memory_that_does_not_grow_with_its_length) {
+  constexpr Index kTokens = 600;
+  const Problem problem(HeadMapping::standard(2, 1), 1, kTokens, 8, 8);
+  KvCache cache(problem.in.mapping, 1, kTokens, 8, 8);
+  const auto step = [&](Index token) {
+    const AttentionInputs in = problem.tokens(token, 1);
+    cache.append(in.k, in.v);
+    attention_cached(in, cache);
+    return pool::stats().bytes_reserved;
+  };
+  pool::trim();
+  size_t early = 0, late = 0;
+  for (Index token = 0; token < kTokens; ++token) (token < 50 ? early : late) = step(token);
+  EXPECT_LT(static_cast<double>(late), 1.2 * static_cast<double>(early));
 }
 
 }  // namespace

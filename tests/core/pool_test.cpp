@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "core/random.h"
 #include "core/tensor.h"
 #include "tests/support/test.h"
 
@@ -28,6 +29,48 @@ TEST(Pool, counts_the_peak_and_gives_memory_back_on_request) {
   const size_t reserved = pool::stats().bytes_reserved;
   pool::trim();
   EXPECT_EQ(reserved - pool::stats().bytes_reserved, sizeof(real) << 20);
+}
+
+/// Returns the reserved bytes after each step, which holds `varying` tensors of random sizes and
+/// four of fixed sizes.
+std::vector<size_t> reserved_by_steps(int steps, std::uint64_t varying) {
+  pool::trim();
+  const size_t before = pool::stats().bytes_reserved;
+  const RandomStream stream(1, "sizes");
+  std::vector<size_t> reserved;
+  for (int step = 0; step < steps; ++step) {
+    std::vector<Tensor> held;
+    for (const Index fixed : {1000, 30000, 500000, 30000}) held.push_back(Tensor::empty({fixed}));
+    for (std::uint64_t i = 0; i < varying; ++i) {
+      const std::uint64_t index = varying * static_cast<std::uint64_t>(step) + i;
+      held.push_back(Tensor::empty({1 + static_cast<Index>(stream.below(index, 300000))}));
+    }
+    reserved.push_back(pool::stats().bytes_reserved - before);
+  }
+  return reserved;
+}
+
+TEST(Pool, does_not_grow_with_every_new_size) {
+  const std::vector<size_t> reserved = reserved_by_steps(2000, 1);
+  EXPECT_LT(static_cast<double>(reserved.back()), 1.2 * static_cast<double>(reserved[49]));
+}
+
+TEST(Pool, holds_less_than_twice_the_peak_of_many_sizes) {
+  pool::reset_peak();
+  const size_t before = pool::stats().bytes_in_use;
+  const size_t reserved = reserved_by_steps(2000, 4).back();
+  EXPECT_LT(reserved, 2 * (pool::stats().peak_bytes_in_use - before));
+}
+
+TEST(Pool, blocks_are_at_most_an_eighth_larger_than_needed) {
+  for (const size_t bytes : {size_t{65}, size_t{4097}, size_t{100000}, (size_t{5} << 20) + 1}) {
+    pool::trim();
+    const size_t before = pool::stats().bytes_reserved;
+    const auto block = pool::allocate(bytes);
+    const auto found = static_cast<double>(pool::stats().bytes_reserved - before);
+    EXPECT_GE(found, static_cast<double>(bytes));
+    EXPECT_LE(found, static_cast<double>(bytes) * 1.125 + 64) << bytes;
+  }
 }
 
 /// Numbers that the pool counts, of allocations that come and go.

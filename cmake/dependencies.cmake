@@ -31,24 +31,6 @@ if(DIFFTAPE_LIBXSMM)
   endif()
 endif()
 
-# oneDNN multiplies bfloat16 tiles on processors with AMX, which libxsmm 1.17 does not support.
-add_library(difftape_onednn INTERFACE)
-if(DIFFTAPE_ONEDNN)
-  find_path(ONEDNN_INCLUDE dnnl.hpp)
-  find_library(ONEDNN_LIBRARY dnnl)
-  if(ONEDNN_INCLUDE)  # the primitives of version 3 are made in another way
-    file(STRINGS ${ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h ONEDNN_2
-      REGEX "define DNNL_VERSION_MAJOR 2$")
-  endif()
-  if(ONEDNN_2 AND ONEDNN_LIBRARY)
-    target_include_directories(difftape_onednn SYSTEM INTERFACE ${ONEDNN_INCLUDE})
-    target_link_libraries(difftape_onednn INTERFACE ${ONEDNN_LIBRARY})
-    target_compile_definitions(difftape_onednn INTERFACE DIFFTAPE_WITH_ONEDNN=1)
-  else()
-    message(STATUS "oneDNN 2 not found: no bfloat16 products with AMX")
-  endif()
-endif()
-
 # MPI lets several processes train one model together. Only core/distributed.cpp uses it.
 if(DIFFTAPE_MPI)
   pkg_check_modules(MPI QUIET ompi-c)

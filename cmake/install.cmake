@@ -21,9 +21,8 @@ install(FILES LICENSE RENAME copyright DESTINATION share/doc/difftape COMPONENT 
 
 # The libraries, as difftape::kernel, difftape::kernel_f64, ...
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/difftape)
-set(libraries difftape_xsmm difftape_onednn)
+set(libraries difftape_xsmm)
 set_target_properties(difftape_xsmm PROPERTIES EXPORT_NAME xsmm)
-set_target_properties(difftape_onednn PROPERTIES EXPORT_NAME onednn)
 foreach(precision f32 f64)
   string(REPLACE "_f32" "" suffix _${precision})
   foreach(name kernel gradcheck)

@@ -39,7 +39,7 @@ endfunction()
 function(difftape_install_levels)
   include(ExternalProject)
   foreach(name CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_CXX_FLAGS DIFFTAPE_NATIVE DIFFTAPE_LIBXSMM
-      DIFFTAPE_ONEDNN DIFFTAPE_MPI DIFFTAPE_WERROR)
+      DIFFTAPE_MPI DIFFTAPE_WERROR)
     list(APPEND settings -D ${name}=${${name}})
   endforeach()
   set(others ${DIFFTAPE_LEVELS})

@@ -138,7 +138,7 @@ foreach(precision f32 f64)
   add_dependencies(${kernel} difftape_commit)
   target_include_directories(${kernel} SYSTEM PRIVATE ${RANDOM123_INCLUDE})
   target_link_libraries(${kernel} PUBLIC
-    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm difftape_onednn fmt::fmt PkgConfig::XXHASH
+    Eigen3::Eigen OpenMP::OpenMP_CXX difftape_xsmm fmt::fmt PkgConfig::XXHASH
     ${MPI_LINK_LIBRARIES})
   difftape_use_headers(${kernel} difftape_headers_kernel ${precision})
 

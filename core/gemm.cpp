@@ -54,8 +54,8 @@ void prefetch(const real* c, Index rows, Index n, Index stride) {
 void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
                     Index n, real* c, Index c_stride, bool add, Index row_tile) {
   const bool bf16 = left.format == Format::bf16;
-  assert(!bf16 || tile::bf16_backend() != nullptr);
-  const tile::Backend& backend = bf16 ? *tile::bf16_backend() : tile::backend();
+  assert(!bf16 || tile::libxsmm_bf16_backend() != nullptr);
+  const tile::Backend& backend = bf16 ? *tile::libxsmm_bf16_backend() : tile::backend();
   const auto tiles = [&](Index begin, Index end, Index height) {
     if (begin == end) return;
     const tile::Kernel multiply =

@@ -63,12 +63,6 @@ const Backend& backend() {
   return *chosen;
 }
 
-const Backend* bf16_backend() {
-  static const Backend* const backend =
-      onednn_bf16_backend() != nullptr ? onednn_bf16_backend() : libxsmm_bf16_backend();
-  return backend;
-}
-
 }  // namespace tile
 
 EngineScope::EngineScope(Engine engine) : portable_(engine == Engine::portable) {
@@ -88,16 +82,14 @@ std::string unsupported_reason(Engine engine) {
 const char* gemm_backend() { return tile::backend().name; }
 
 std::string bf16_backend_name() {
-  return tile::bf16_backend() != nullptr ? tile::bf16_backend()->name : "";
+  return tile::libxsmm_bf16_backend() != nullptr ? tile::libxsmm_bf16_backend()->name : "";
 }
 
 std::string unsupported_reason(Precision precision) {
   if (precision == Precision::full) return "";
   if (sizeof(real) != 4) return "bfloat16 needs the f32 program, and this is f64";
-  if (precision == Precision::bf16 && tile::bf16_backend() == nullptr) {
-    return "this processor has neither AMX nor AVX512-BF16, or the program was built without "
-           "oneDNN "
-           "and libxsmm";
+  if (precision == Precision::bf16 && tile::libxsmm_bf16_backend() == nullptr) {
+    return "this processor has no AVX512-BF16, or the program was built without libxsmm";
   }
   return "";
 }

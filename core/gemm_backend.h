@@ -1,7 +1,7 @@
 #pragma once
 // The choice of the library that multiplies the tiles of a matrix product: libxsmm, which generates
-// kernels at run time, or portable loops with the same bits on every processor; oneDNN or libxsmm
-// for bfloat16 (attention uses own loops).
+// kernels at run time, or portable loops with the same bits on every processor; libxsmm for
+// bfloat16 (attention uses own loops).
 
 #include <string>
 

@@ -284,9 +284,7 @@ Index left_bytes(Format format, Index rows, Index count) {
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch) {
   const Index stride = padded_inner(format, count);
   if (format == Format::bf16) {
-    const tile::Backend* const backend = tile::bf16_backend();
-    const bool strided = backend != nullptr && !backend->dense_left && (a.stride | k) % 2 == 0;
-    if (a.bf16 != nullptr && !a.transposed && stride == count && (strided || a.stride == count))
+    if (a.bf16 != nullptr && !a.transposed && stride == count && (a.stride | k) % 2 == 0)
       return {a.bf16 + k, a.stride, false, format};
     with_elements(a, [&](const auto* data) {
       auto* out = static_cast<std::uint16_t*>(scratch);

@@ -82,7 +82,7 @@ inline bool left_lies_well(Format format, const Operand& a) {
 }
 /// Returns columns [k, k + count) of all rows of `a`: in place if tiles can read them, else copied
 /// to `scratch` of left_bytes(format, rows, count). bfloat16 is read in place if its rows need no
-/// padding and begin at whole words or, for a backend that needs dense rows, have no other columns.
+/// padding and begin at whole words.
 Left left(Format format, const Operand& a, Index k, Index count, void* scratch);
 Index left_bytes(Format format, Index rows, Index count);
 

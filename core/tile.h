@@ -36,14 +36,13 @@ inline constexpr Index kBf16Inner = 32;
 struct Kernel {
   Product shape;
   void (*run)(const Kernel& self, const void* a, const void* b, real* c) = nullptr;
-  void* generated = nullptr;  ///< machine code or a primitive for `run`
+  void* generated = nullptr;  ///< machine code for `run`
   void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
 };
 
 struct Backend {
   const char* name;
   Kernel (*kernel)(const Product& shape);
-  bool dense_left = false;  ///< bfloat16: a_stride must be k
 };
 
 /// Returns libxsmm, or nullptr if it is not compiled in or cannot generate code for this processor.
@@ -51,10 +50,7 @@ const Backend* libxsmm_backend();
 /// Returns loops that give the same bits on every processor with fused multiply-add (core/simd.h).
 const Backend* portable_backend();
 
-/// Return the backends for bfloat16 tiles: oneDNN on processors with AMX, libxsmm with AVX512-BF16;
-/// nullptr if unavailable.
-const Backend* bf16_backend();
-const Backend* onednn_bf16_backend();
+/// Returns libxsmm for bfloat16 tiles, or nullptr if this processor has no AVX512-BF16.
 const Backend* libxsmm_bf16_backend();
 
 /// Plain loops for shapes without a bfloat16 kernel.

@@ -210,12 +210,10 @@ INSTANTIATE_TEST_SUITE_P(Backends, PairTiles,
                          name_of_pairs);
 
 std::string name_of(const testing::TestParamInfo<FindBackend>& backend) {
-  return backend.param == loops ? "loops" : backend.index == 0 ? "onednn" : "libxsmm";
+  return backend.param == loops ? "loops" : "libxsmm";
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Bf16Tiles,
-                         testing::Values(&tile::onednn_bf16_backend, &tile::libxsmm_bf16_backend,
-                                         &loops),
+INSTANTIATE_TEST_SUITE_P(Backends, Bf16Tiles, testing::Values(&tile::libxsmm_bf16_backend, &loops),
                          name_of);
 
 }  // namespace

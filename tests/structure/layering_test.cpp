@@ -168,7 +168,6 @@ TEST(Layering, each_external_library_is_included_only_where_allowed) {
       {std::regex("omp\\.h"), std::regex("core/parallel\\.cpp")},
       {std::regex("mpi\\.h"), std::regex("core/distributed\\.cpp")},
       {std::regex("libxsmm.*"), std::regex("core/tile_libxsmm\\.cpp")},
-      {std::regex("dnnl.*|oneapi/.*"), std::regex("core/tile_onednn\\.cpp")},
       {std::regex("hdf5\\.h|H5.*"), std::regex("train/run/records/h5.*")},
       {std::regex("yaml-cpp/.*"), std::regex("train/run/config/.*")},
       {std::regex("CLI/.*"), std::regex("train/app/command_line\\.h")},

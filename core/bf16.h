@@ -57,8 +57,4 @@ inline real round_bf16(real x) {
       std::bit_cast<float>(detail::rounded_bits(static_cast<float>(x)) & 0xffff0000));
 }
 
-inline void round_bf16(real* x, Index n) {
-  for (Index i = 0; i < n; ++i) x[i] = round_bf16(x[i]);
-}
-
 }  // namespace difftape

@@ -21,19 +21,18 @@ namespace difftape {
 
 namespace {
 
-using pack::Format;
+using tile::Pairs;
 
-constexpr Index kRowTile = 32;  // rows of a tile whose accumulators fit the registers
-constexpr Index kBf16RowTile = 128;
+constexpr Index kRowTile = 32;       // rows of a tile whose accumulators fit the registers
 constexpr Index kNearRowTile = 128;  // in small products, whose C is in the cache
 /// Longest inner size of one tile product. Narrow registers read a panel once for few rows of A, so
 /// it has to stay in the first cache, of 32 KB, beside those rows.
 constexpr Index kChunk = detail::kRegisterBytes == 64 ? 512 : 96;
 
 /// Returns the length of chunks of k: as even as possible, a function of k alone.
-Index chunk_length(Format format, Index k) {
+Index chunk_length(Pairs pairs, Index k) {
   const Index chunks = ceil_div(k, kChunk);
-  return chunks == 0 ? 0 : pack::padded_inner(format, ceil_div(k, chunks));
+  return chunks == 0 ? 0 : pack::padded_inner(pairs, ceil_div(k, chunks));
 }
 
 void fill_rows(real* c, Index rows, Index cols, Index stride) {
@@ -51,18 +50,17 @@ void prefetch(const real* c, Index rows, Index n, Index stride) {
 }
 
 /// C (rows x n) = or += left times k rows of a right operand with stride b_stride.
-void multiply_tiles(const pack::Left& left, Index rows, Index k, const void* b, Index b_stride,
+void multiply_tiles(const pack::Left& left, Index rows, Index k, const real* b, Index b_stride,
                     Index n, real* c, Index c_stride, bool add, Index row_tile) {
-  const bool bf16 = left.format == Format::bf16;
-  assert(!bf16 || tile::libxsmm_bf16_backend() != nullptr);
-  const tile::Backend& backend = bf16 ? *tile::libxsmm_bf16_backend() : tile::backend();
+  const tile::Backend& backend = tile::backend();
+  const auto* a = static_cast<const real*>(left.data);
   const auto tiles = [&](Index begin, Index end, Index height) {
     if (begin == end) return;
     const tile::Kernel multiply =
         backend.kernel({height, n, k, left.stride, b_stride, c_stride, left.transposed, add});
     for (Index i = begin; i < end; i += height) {
       if (i + height < end) prefetch(c + (i + height) * c_stride, height, n, c_stride);
-      multiply(left.at(i), b, c + i * c_stride);
+      multiply(a + (left.transposed ? i : i * left.stride), b, c + i * c_stride);
     }
   };
   const Index whole = rows / row_tile * row_tile;
@@ -77,8 +75,8 @@ struct GemmCall {
   Index c_stride;
   Accumulate accumulate;
   const real* residual;
-  Format format;
-  Index chunk = chunk_length(format, a.cols);
+  Pairs pairs;
+  Index chunk = chunk_length(pairs, a.cols);
   pack::Right right{};
 };
 
@@ -95,7 +93,7 @@ constexpr Index kEnoughTasks = 12;
 /// Prefers large blocks, which reuse rows of A for many panels, as long as there are enough tasks.
 Cut cut_of(const GemmCall& call, Index enough = kEnoughTasks) {
   Cut cut;
-  if (call.format == Format::bf16 && call.a.transposed) {
+  if (call.pairs != nullptr && call.a.transposed) {
     // Packing the rows is expensive: do it once for all panels.
     cut = {.rows = 64, .group = 16};
     if (cut.tasks(call) < enough) cut.rows = 32;
@@ -107,8 +105,8 @@ Cut cut_of(const GemmCall& call, Index enough = kEnoughTasks) {
 
 /// Returns the bytes per thread for a block of the left operand.
 Index left_bytes(const GemmCall& call) {
-  if (pack::left_lies_well(call.format, call.a)) return 0;
-  return pack::left_bytes(call.format, std::min(cut_of(call).rows, call.a.rows), call.chunk);
+  if (pack::left_lies_well(call.pairs, call.a)) return 0;
+  return pack::left_bytes(call.pairs, std::min(cut_of(call).rows, call.a.rows), call.chunk);
 }
 
 Operand rows_of(Operand m, Index begin, Index count) {
@@ -120,6 +118,30 @@ Operand rows_of(Operand m, Index begin, Index count) {
   }
   m.rows = count;
   return m;
+}
+
+/// C = or += left times rows [k, k + length) of one panel.
+void multiply_panel(const GemmCall& call, const pack::Left& left, Index rows, Index k, Index length,
+                    Index panel, real* c, bool add) {
+  const void* right = call.right.at(panel, k);
+  const Index n = std::min(kPanel, call.b.cols - panel * kPanel);
+  c += panel * kPanel;
+  if (call.pairs == nullptr) {
+    multiply_tiles(left, rows, length, static_cast<const real*>(right), call.right.stride, n, c,
+                   call.c_stride, add, kRowTile);
+    return;
+  }
+  call.pairs->multiply({.a = static_cast<const std::uint32_t*>(left.data),
+                        .b = static_cast<const std::uint32_t*>(right),
+                        .c = c,
+                        .m = rows,
+                        .n = n,
+                        .k = ceil_div(length, 2),
+                        .a_row = left.stride / 2,
+                        .a_inner = 1,
+                        .b_stride = kPanel,
+                        .c_stride = call.c_stride,
+                        .add = add});
 }
 
 void multiply_block(const GemmCall& call, Index row, Index rows, Index first_panel, Index end_panel,
@@ -137,34 +159,31 @@ void multiply_block(const GemmCall& call, Index row, Index rows, Index first_pan
   }
   for (Index k = 0; k < a.cols; k += call.chunk) {
     const Index length = std::min(call.chunk, a.cols - k);
-    const pack::Left left = pack::left(call.format, a, k, length, scratch);
-    for (Index panel = first_panel; panel < end_panel; ++panel) {
-      multiply_tiles(left, rows, pack::padded_inner(call.format, length), call.right.at(panel, k),
-                     call.right.stride, std::min(kPanel, call.b.cols - panel * kPanel),
-                     c + panel * kPanel, call.c_stride, adds || k > 0,
-                     call.format == Format::bf16 ? kBf16RowTile : kRowTile);
-    }
+    const pack::Left left = pack::left(call.pairs, a, k, length, scratch);
+    for (Index panel = first_panel; panel < end_panel; ++panel)
+      multiply_panel(call, left, rows, k, length, panel, c, adds || k > 0);
   }
 }
 
 /// Returns the bytes of the packed right operand, 0 if tiles read it in place.
 Index packed_bytes(const GemmCall& call) {
-  if (pack::right_lies_well(call.format, call.b, call.a.rows)) return 0;
-  return pack::panel_bytes(call.format, call.b.rows, call.b.cols);
+  if (pack::right_lies_well(call.pairs, call.b, call.a.rows)) return 0;
+  return pack::panel_bytes(call.pairs, call.b.rows, call.b.cols);
 }
 
 std::shared_ptr<void> take(Index bytes) { return bytes == 0 ? nullptr : pool::allocate(bytes); }
 
 /// Returns the right operand for the tiles: B itself, or panels to be packed in `memory`.
 pack::Right right_at(const GemmCall& call, void* memory) {
-  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, call.format};
-  const Index bytes = pack::panel_bytes(call.format, call.b.rows, kPanel);
-  return {memory, kPanel, bytes / pack::element_size(call.format), call.format};
+  if (memory == nullptr) return {call.b.data, call.b.stride, kPanel, sizeof(real)};
+  const Index bytes = pack::panel_bytes(call.pairs, call.b.rows, kPanel),
+              size = pack::element_size(call.pairs);
+  return {memory, kPanel, bytes / size, size};
 }
 
 /// Packs panel i into the memory of call.right.
 void pack_panel(const GemmCall& call, Index i) {
-  pack::panel(call.format, call.b, i * kPanel, const_cast<void*>(call.right.at(i, 0)));
+  pack::panel(call.pairs, call.b, i * kPanel, const_cast<void*>(call.right.at(i, 0)));
 }
 
 /// Multiplies one block of the cut. Neighboring tasks have the same rows: a thread finds in its
@@ -178,7 +197,7 @@ void multiply_task(const GemmCall& call, const Cut& cut, Index task, void* scrat
 
 /// Computes a product of few rows and returns true; returns false for others.
 bool run_few_rows(const GemmCall& call) {
-  if (call.format != Format::plain || !are_few_rows(call.a, call.b)) return false;
+  if (call.pairs != nullptr || !are_few_rows(call.a, call.b)) return false;
   const real* start = call.accumulate == Accumulate::yes ? call.c : call.residual;
   multiply_few_rows(start, call.a, call.b, call.c, call.c_stride);
   return true;
@@ -187,8 +206,8 @@ bool run_few_rows(const GemmCall& call) {
 /// Returns an upper bound of the packed bytes that is linear in the rows of B, so that its sum does
 /// not depend on how rows are divided.
 Index most_packed_bytes(const GemmCall& call) {
-  const Index padding = call.format == Format::bf16 ? tile::kBf16Inner : 0;
-  return (call.b.rows + padding) * round_up(call.b.cols, kPanel) * pack::element_size(call.format);
+  const Index padding = call.pairs != nullptr ? 1 : 0;
+  return (call.b.rows + padding) * round_up(call.b.cols, kPanel) * pack::element_size(call.pairs);
 }
 
 /// Calls f(call, i) for each i below count(call), for all calls.
@@ -209,7 +228,7 @@ struct Scratch {
 void run(std::span<GemmCall> calls, const Scratch& bytes) {
   tile::backend();  // throws its errors here, not in a thread
   assert(std::ranges::all_of(calls, [](const GemmCall& call) {
-    return call.format != Format::plain || (call.a.bf16 == nullptr && call.b.bf16 == nullptr);
+    return call.pairs != nullptr || (call.a.bf16 == nullptr && call.b.bf16 == nullptr);
   }));
   const auto packed = take(bytes.packed), scratch = take(bytes.left * num_threads());
   char* next = static_cast<char*>(packed.get());
@@ -240,12 +259,12 @@ void run(GemmCall call) {
 
 void gemm(const Operand& a, const Operand& b, real* c, Index c_stride, Accumulate accumulate,
           Precision precision) {
-  run({a, b, c, c_stride, accumulate, nullptr, pack::format_of(precision)});
+  run({a, b, c, c_stride, accumulate, nullptr, tile::pairs_of(precision)});
 }
 
 void gemm_with_residual(const real* residual, const Operand& a, const Operand& b, real* c,
                         Index c_stride, Precision precision) {
-  run({a, b, c, c_stride, Accumulate::no, residual, pack::format_of(precision)});
+  run({a, b, c, c_stride, Accumulate::no, residual, tile::pairs_of(precision)});
 }
 
 void gemm_group(std::span<const GemmProduct> products, Precision precision) {
@@ -254,10 +273,10 @@ void gemm_group(std::span<const GemmProduct> products, Precision precision) {
   for (const GemmProduct& p : products) {
     assert(p.a.cols == p.b.rows);
     const GemmCall call{
-        p.a, p.b, p.c, p.c_stride, p.accumulate, nullptr, pack::format_of(precision)};
+        p.a, p.b, p.c, p.c_stride, p.accumulate, nullptr, tile::pairs_of(precision)};
     bytes.packed += most_packed_bytes(call);
-    if (!pack::left_lies_well(call.format, call.a))
-      bytes.left = pack::left_bytes(call.format, Cut().rows, kChunk);
+    if (!pack::left_lies_well(call.pairs, call.a))
+      bytes.left = pack::left_bytes(call.pairs, Cut().rows, kChunk);
     if (call.a.rows > 0 && !run_few_rows(call)) calls.push_back(call);
   }
   run(calls, bytes);
@@ -267,11 +286,10 @@ void tile_gemm(const Operand& a, const real* b, Index b_stride, Index n, real* c
                Accumulate accumulate) {
   assert(a.bf16 == nullptr);
   if (a.cols == 0 && accumulate == Accumulate::no) fill_rows(c, a.rows, n, c_stride);
-  const Index chunk = chunk_length(Format::plain, a.cols);
+  const Index chunk = chunk_length(nullptr, a.cols);
   for (Index j = 0; j < n; j += kPanel) {
     for (Index k = 0; k < a.cols; k += chunk) {
-      const pack::Left left{a.data + pack::position(a, 0, k), a.stride, a.transposed,
-                            Format::plain};
+      const pack::Left left{a.data + pack::position(a, 0, k), a.stride, a.transposed};
       multiply_tiles(left, a.rows, std::min(chunk, a.cols - k), b + k * b_stride + j, b_stride,
                      std::min(kPanel, n - j), c + j, c_stride,
                      accumulate == Accumulate::yes || k > 0, kNearRowTile);

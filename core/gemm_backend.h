@@ -1,7 +1,7 @@
 #pragma once
 // The choice of the library that multiplies the tiles of a matrix product: libxsmm, which generates
-// kernels at run time, or portable loops with the same bits on every processor; libxsmm for
-// bfloat16 (attention uses own loops).
+// kernels at run time, or portable loops with the same bits on every processor. Products in
+// bfloat16 use pairs (core/tile.h).
 
 #include <string>
 
@@ -40,7 +40,7 @@ class EngineScope {
 /// the environment variable DIFFTAPE_GEMM names an unavailable one; programs call it first.
 const char* gemm_backend();
 
-/// Returns the name of the backend for bfloat16, "" if there is none.
+/// Returns the name of the units for bfloat16, "" if there are none.
 std::string bf16_backend_name();
 
 }  // namespace difftape

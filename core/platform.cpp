@@ -16,8 +16,11 @@
 static const char* gnu_get_libc_version() { return "0"; }
 #endif
 
+#include "core/distributed.h"
+#include "core/gemm_backend.h"
 #include "core/parallel.h"
 #include "core/simd.h"
+#include "core/tile.h"
 #include "generated/commit.h"
 
 namespace difftape {
@@ -86,6 +89,19 @@ std::string slower_level_reason() {
     cause = fmt::format("update glibc {} to {}", gnu_get_libc_version(), kChoosingLoader);
   return fmt::format("the library for {} is in use, but the processor supports {}; {}", level, best,
                      cause);
+}
+
+std::vector<CodePath> code_paths() {
+  const auto unless = [](bool there, const char* missing) { return there ? "" : missing; };
+  return {
+      {"AVX-512 vectors", unless(detail::kRegisterBytes == 64,
+                                 "the program was compiled for a processor without them")},
+      {"fused multiply-add", unsupported_reason(Engine::portable)},
+      {"libxsmm", unless(tile::libxsmm_backend() != nullptr,
+                         "built without it, or it has no code for this processor")},
+      {"AVX512-BF16 pairs", unsupported_reason(Precision::bf16)},
+      {"processes by MPI", unless(!distributed::library().empty(), "built without MPI")},
+  };
 }
 
 double measure_fma_peak(double seconds) {

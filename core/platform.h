@@ -2,6 +2,7 @@
 // The sources and tools of this build, and the measured peak of the machine.
 
 #include <string>
+#include <vector>
 
 namespace difftape {
 
@@ -19,6 +20,13 @@ BuildInfo build_info();
 /// Returns one sentence on why the loader chose a library for older processors than this one, or
 /// "".
 std::string slower_level_reason();
+
+/// Code that only some processors or builds run.
+struct CodePath {
+  std::string name;     ///< "AVX512-BF16 pairs"
+  std::string missing;  ///< one sentence on why it does not run here, or ""
+};
+std::vector<CodePath> code_paths();
 
 /// Measures the multiply-add rate of `real` in FLOP/s over all threads, where a multiply-add counts
 /// 2. Takes about `seconds` and returns the best of several windows.

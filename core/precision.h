@@ -6,8 +6,8 @@
 namespace difftape {
 
 /// Products are summed as `real` in any case. bfloat16 (Micikevicius et al. 2018) is multiplied by
-/// special units of the processor. Emulated, it is multiplied as `real`, with the same rounding on
-/// every machine.
+/// special units of the processor, which take subnormals for 0. Emulated, it is multiplied by loops
+/// with the same bits on every processor.
 enum class Precision {
   full,  ///< nothing is rounded
   bf16,

@@ -4,15 +4,13 @@
 
 #include <string_view>
 
+#include "core/precision.h"
 #include "core/real.h"
 
 namespace difftape::tile {
 
 /// C (m x n) = or += A (m x k) B (k x n). B and C are row-major; A is row-major or, if
 /// `a_transposed`, stored k x m. n is at most kPanel; strides are in elements.
-///
-/// For bfloat16, A is row-major with an even stride, and k a multiple of kBf16Inner; B is a panel
-/// in pairs, element (i, j) at (i / 2 * b_stride + j) * 2 + i % 2.
 struct Product {
   Index m, n, k;
   Index a_stride, b_stride, c_stride;
@@ -28,16 +26,13 @@ struct Product {
   }
 };
 
-/// The inner size of bfloat16 tiles is padded with zeros to a multiple of this.
-inline constexpr Index kBf16Inner = 32;
-
 /// The code for one shape of tile. A look-up costs as much as a small tile, so it is done once for
 /// many tiles. Only the thread that looked it up may use it.
 struct Kernel {
   Product shape;
-  void (*run)(const Kernel& self, const void* a, const void* b, real* c) = nullptr;
+  void (*run)(const Kernel& self, const real* a, const real* b, real* c) = nullptr;
   void* generated = nullptr;  ///< machine code for `run`
-  void operator()(const void* a, const void* b, real* c) const { run(*this, a, b, c); }
+  void operator()(const real* a, const real* b, real* c) const { run(*this, a, b, c); }
 };
 
 struct Backend {
@@ -49,12 +44,6 @@ struct Backend {
 const Backend* libxsmm_backend();
 /// Returns loops that give the same bits on every processor with fused multiply-add (core/simd.h).
 const Backend* portable_backend();
-
-/// Returns libxsmm for bfloat16 tiles, or nullptr if this processor has no AVX512-BF16.
-const Backend* libxsmm_bf16_backend();
-
-/// Plain loops for shapes without a bfloat16 kernel.
-Kernel bf16_loop(const Product& shape);
 
 /// C (m x n) = or += factor A (m x k) B (k x n), for operands that are read with any strides.
 /// Element (i, j) of A is a[i * a_row + j * a_inner]; rows of B and C are b_stride and c_stride
@@ -84,6 +73,11 @@ const PairBackend* portable_pairs();
 /// Returns the units of AVX512-BF16, or nullptr if this processor or program has none. They have
 /// the bits of the loops, but take subnormals for 0.
 const PairBackend* avx512_bf16_pairs();
+
+/// The loops that round and multiply pairs in one call; null multiplies in full precision.
+using Pairs = const PairBackend*;
+/// Returns the loops of a precision.
+Pairs pairs_of(Precision precision);
 
 /// Returns the backend "libxsmm" or "portable". Throws UsageError if it is not available.
 const Backend* backend_by_name(std::string_view name);

@@ -41,19 +41,12 @@ auto generate(const Product& p) {
   }
 }
 
-auto generate_bf16(const Product& p) {
-  const Arguments x(p);
-  const auto alpha = static_cast<float>(x.alpha), beta = static_cast<float>(x.beta);
-  const int flags = LIBXSMM_GEMM_FLAG_VNNI_A;
-  return libxsmm_bsmmdispatch(x.m, x.n, x.k, &x.lda, &x.ldb, &x.ldc, &alpha, &beta, &flags,
-                              nullptr);
-}
-
-/// Calls generated code of type Function on arrays of Input.
-template <class Function, class Input, class Output>
-void call(const Kernel& kernel, const void* a, const void* b, real* c) {
-  reinterpret_cast<Function>(kernel.generated)(
-      static_cast<const Input*>(b), static_cast<const Input*>(a), reinterpret_cast<Output*>(c));
+/// Calls generated code of type Function.
+template <class Function, class Number>
+void call(const Kernel& kernel, const real* a, const real* b, real* c) {
+  reinterpret_cast<Function>(kernel.generated)(reinterpret_cast<const Number*>(b),
+                                               reinterpret_cast<const Number*>(a),
+                                               reinterpret_cast<Number*>(c));
 }
 
 /// Returns whether our own loops are faster: with AVX2, libxsmm is slow at the last columns of a
@@ -69,7 +62,7 @@ Kernel new_kernel(const Product& p) {
   const auto generated = prefers_portable(p) ? nullptr : generate(p);
   if (generated == nullptr) return portable_backend()->kernel(p);
   using Number = std::conditional_t<sizeof(real) == 4, float, double>;
-  return {p, call<decltype(generate(p)), Number, Number>, reinterpret_cast<void*>(generated)};
+  return {p, call<decltype(generate(p)), Number>, reinterpret_cast<void*>(generated)};
 }
 
 /// Returns a kernel from a cache per thread: the look-up of libxsmm takes as long as a product of
@@ -79,13 +72,6 @@ const Kernel& kernel(const Product& p) {
   Kernel& place = known[p.hash() >> 56];
   if (place.run == nullptr || !(place.shape == p)) place = new_kernel(p);
   return place;
-}
-
-Kernel bf16_kernel(const Product& p) {
-  const auto generated = generate_bf16(p);
-  if (generated == nullptr) return bf16_loop(p);
-  return {p, call<decltype(generate_bf16(p)), libxsmm_bfloat16, float>,
-          reinterpret_cast<void*>(generated)};
 }
 
 const char* library_name() {
@@ -105,21 +91,12 @@ const Backend* libxsmm_backend() {
   return usable ? &backend : nullptr;
 }
 
-const Backend* libxsmm_bf16_backend() {
-  static const Backend backend{library_name(), bf16_kernel};
-  // Other processors would get slow code that emulates bfloat16.
-  static const bool usable = sizeof(real) == 4 && __builtin_cpu_supports("avx512bf16") &&
-                             generate_bf16({32, 32, 32, 32, 32, 32, false, false}) != nullptr;
-  return usable ? &backend : nullptr;
-}
-
 }  // namespace difftape::tile
 
 #else
 
 namespace difftape::tile {
 const Backend* libxsmm_backend() { return nullptr; }
-const Backend* libxsmm_bf16_backend() { return nullptr; }
 }  // namespace difftape::tile
 
 #endif

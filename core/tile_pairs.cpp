@@ -9,7 +9,7 @@ namespace difftape::tile {
 
 namespace {
 
-struct Pairs : PlainMemory {
+struct Loops : PlainMemory {
   using Element = std::uint32_t;
   static constexpr Index kSums = kMostSums * 2 / 3;  // a word needs two registers
   /// The two elements of each word.
@@ -61,7 +61,7 @@ void round(const real* first, const real* second, Index n, std::uint32_t* pairs,
 }  // namespace
 
 const PairBackend* portable_pairs() {
-  static constexpr PairBackend kBackend{InRegisters<Pairs>::multiply, round};
+  static constexpr PairBackend kBackend{InRegisters<Loops>::multiply, round};
   return &kBackend;
 }
 

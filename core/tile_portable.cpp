@@ -19,10 +19,10 @@ struct Reals : PlainMemory {
   static DIFFTAPE_INLINE Register scaled(const Register& sum, real /*factor*/) { return sum; }
 };
 
-void multiply(const Kernel& kernel, const void* a, const void* b, real* c) {
+void multiply(const Kernel& kernel, const real* a, const real* b, real* c) {
   const tile::Product& p = kernel.shape;
-  InRegisters<Reals>::multiply({.a = static_cast<const real*>(a),
-                                .b = static_cast<const real*>(b),
+  InRegisters<Reals>::multiply({.a = a,
+                                .b = b,
                                 .c = c,
                                 .m = p.m,
                                 .n = p.n,

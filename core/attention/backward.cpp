@@ -302,7 +302,7 @@ void attention_backward(const AttentionInputs& in, const AttentionOutputs& forwa
                 "forward was in another precision; need the same");
   const HeadOperand q(in.q, rounded.q), k(in.k, rounded.k), v(in.v, rounded.v),
       cotangent(dout, rounded.q.allocated() ? RoundedHeads(dout) : RoundedHeads());
-  BackwardCall call{in,       forward.softmax_stats, dims, pairs_of(in.precision),
+  BackwardCall call{in,       forward.softmax_stats, dims, tile::pairs_of(in.precision),
                     q,        k.transposable(),      v,    cotangent,
                     gradients};
   if (gradients.accumulate_q == Accumulate::no && !in.mapping.reads_all_queries())

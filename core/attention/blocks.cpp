@@ -226,7 +226,7 @@ void finish_weights(const Tile& tile, const Lanes& lanes, real* weights) {
 }
 
 void pack_panel(const Operand& rows, double scale, real* panel) {
-  pack::panel(pack::Format::plain, transpose(rows), 0, panel);
+  pack::panel(nullptr, transpose(rows), 0, panel);
   if (scale == 1) return;
   const auto factor = static_cast<real>(scale);
   for_each_vector(panel_size(rows.cols),

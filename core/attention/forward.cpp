@@ -161,7 +161,7 @@ AttentionOutputs attention_forward(const AttentionInputs& in) {
   if (in.precision != Precision::full)
     rounded = {RoundedHeads(in.q), RoundedHeads(in.k), RoundedHeads(in.v)};
   const HeadOperand q(in.q, rounded.q), k(in.k, rounded.k), v(in.v, rounded.v);
-  ForwardCall call{in, dims, pairs_of(in.precision), q, k, v.transposable(), result};
+  ForwardCall call{in, dims, tile::pairs_of(in.precision), q, k, v.transposable(), result};
   Tensor scratch = Tensor::empty({num_threads(), scratch_size(dims)});
   const Index heads = dims.batch * dims.heads_out;
   const Selections selections(in, rounded);

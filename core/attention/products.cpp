@@ -20,12 +20,6 @@ Index columns_of(const Block& block, const Tile& tile) {
 
 }  // namespace
 
-Pairs pairs_of(Precision precision) {
-  if (precision == Precision::full) return nullptr;
-  const Pairs units = precision == Precision::bf16 ? tile::avx512_bf16_pairs() : nullptr;
-  return units != nullptr ? units : tile::portable_pairs();
-}
-
 HeadOperand HeadOperand::transposable() const {
   HeadOperand result = *this;
   if (rounded_.allocated()) result.pairs_ = rounded_.pairs();

@@ -17,10 +17,7 @@
 
 namespace difftape::attention {
 
-/// The loops that round and multiply pairs in one call; null multiplies in full precision.
-using Pairs = const tile::PairBackend*;
-/// Returns the fastest loops of a precision.
-Pairs pairs_of(Precision precision);
+using tile::Pairs;
 
 /// Rows of one head of one sequence, plain or rounded.
 struct HeadRows {

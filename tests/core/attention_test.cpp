@@ -2,6 +2,7 @@
 // threads.
 #include "core/attention/products.h"
 #include "core/bf16.h"
+#include "core/gemm_backend.h"
 #include "core/tile.h"
 #include "tests/core/attention_problem.h"
 #include "tests/support/threads.h"
@@ -258,7 +259,8 @@ TEST(Attention, with_rounded_operands_differs_by_the_size_of_a_rounding_error) {
 }
 
 TEST(Attention, by_units_of_the_processor_has_the_bits_of_loops) {
-  if (tile::avx512_bf16_pairs() == nullptr) GTEST_SKIP() << "this processor or program has none";
+  const std::string unsupported = unsupported_reason(Precision::bf16);
+  if (!unsupported.empty()) GTEST_SKIP() << test::kOtherHardware << unsupported;
   for_each_rounded_problem([](const Problem& problem) {
     const auto units = results_of(problem, Precision::bf16),
                loops = results_of(problem, Precision::bf16_emulated);
@@ -301,7 +303,7 @@ TEST(Attention, rounded_operands_take_two_bytes_per_element) {
     EXPECT_EQ(static_cast<Index>(pool::stats().bytes_in_use) - before, round_up(2 * elements, 64))
         << "whole cache lines";
     Tensor expected = x.clone();
-    round_bf16(expected.data(), expected.size());
+    for (real& y : expected.values()) y = round_bf16(y);
     EXPECT_TRUE(same(rounded.values(), expected));
     EXPECT_EQ(rounded.row(1, 2, 1) - rounded.row(1, 2, 0), rounded.row_size()) << "neighbors";
     if (rounded.row_size() > width) {

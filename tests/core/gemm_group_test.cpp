@@ -80,7 +80,7 @@ TEST_P(GemmGroup, takes_memory_that_does_not_depend_on_the_division_of_rows) {
   EXPECT_GT(peaks[0], 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Arithmetics, GemmGroup, testing::ValuesIn(test::kArithmetics),
+INSTANTIATE_TEST_SUITE_P(Arithmetics, GemmGroup, testing::ValuesIn(test::arithmetics()),
                          test::name_of);
 
 }  // namespace

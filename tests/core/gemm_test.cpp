@@ -230,7 +230,7 @@ TEST_P(EveryGemm, takes_equal_memory_in_a_dry_run) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Arithmetics, EveryGemm, testing::ValuesIn(test::kArithmetics),
+INSTANTIATE_TEST_SUITE_P(Arithmetics, EveryGemm, testing::ValuesIn(test::arithmetics()),
                          test::name_of);
 
 RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
@@ -255,6 +255,21 @@ RC_GTEST_PROP(Gemm, tile_products_of_any_size_match_sums_in_double, ()) {
 
 TEST(Gemm, of_bfloat16_has_a_backend_with_a_name_or_a_reason) {
   EXPECT_TRUE(!bf16_backend_name().empty() || !unsupported_reason(Precision::bf16).empty());
+}
+
+TEST(Gemm, of_bfloat16_by_units_of_the_processor_has_the_bits_of_emulation) {
+  const std::string unsupported = unsupported_reason(Precision::bf16);
+  if (!unsupported.empty()) GTEST_SKIP() << test::kOtherHardware << unsupported;
+  for (const auto& [m, n, k] : {std::array<Index, 3>{1, 1, 1}, {7, 70, 1300}, {150, 65, 33}}) {
+    const Tensor a = test::random({m, k}, "a"), b = test::random({n, k}, "b");
+    std::vector<Tensor> found;
+    for (const Precision precision : {Precision::bf16, Precision::bf16_emulated}) {
+      Tensor c = Tensor::full({m, n}, 1);
+      gemm(matrix(a), transpose(matrix(b)), c.data(), n, Accumulate::yes, precision);
+      found.push_back(c);
+    }
+    EXPECT_TRUE(test::same(found[0], found[1])) << m << " x " << n << " x " << k;
+  }
 }
 
 TEST(Gemm, doubles_are_not_rounded_to_bfloat16) {

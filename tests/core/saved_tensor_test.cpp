@@ -24,7 +24,7 @@ TEST(SavedTensor, keeps_rounded_elements_in_two_bytes_each) {
   const SavedTensor saved(x, Precision::bf16_emulated);
   EXPECT_EQ(pool::stats().bytes_in_use - before, 2u * x.size());
   Tensor rounded = x.clone();
-  round_bf16(rounded.data(), rounded.size());
+  for (real& y : rounded.values()) y = round_bf16(y);
   for (Index i = 0; i < x.size(); ++i)
     EXPECT_EQ(from_bf16_bits(saved.matrix().bf16[i]), rounded.data()[i]) << i;
   EXPECT_EQ(saved.shape(), x.shape());
@@ -38,15 +38,15 @@ TEST(SavedTensor, of_no_elements_has_none) {
 }
 
 /// Returns the bytes of a panel of B, or of columns [k, k + count) of A as tiles read them.
-std::vector<unsigned char> panel_of(pack::Format format, const Operand& b, Index first) {
-  std::vector<unsigned char> bytes(pack::panel_bytes(format, b.rows, kPanel));
-  pack::panel(format, b, first, bytes.data());
+std::vector<unsigned char> panel_of(pack::Pairs pairs, const Operand& b, Index first) {
+  std::vector<unsigned char> bytes(pack::panel_bytes(pairs, b.rows, kPanel));
+  pack::panel(pairs, b, first, bytes.data());
   return bytes;
 }
-std::vector<unsigned char> left_of(pack::Format format, const Operand& a, Index k, Index count) {
-  std::vector<unsigned char> scratch(pack::left_bytes(format, a.rows, count)), bytes;
-  const pack::Left left = pack::left(format, a, k, count, scratch.data());
-  const Index size = pack::element_size(format), length = pack::padded_inner(format, count);
+std::vector<unsigned char> left_of(pack::Pairs pairs, const Operand& a, Index k, Index count) {
+  std::vector<unsigned char> scratch(pack::left_bytes(pairs, a.rows, count)), bytes;
+  const pack::Left left = pack::left(pairs, a, k, count, scratch.data());
+  const Index size = pack::element_size(pairs), length = pack::padded_inner(pairs, count);
   for (Index i = 0; i < (left.transposed ? length : a.rows); ++i) {
     const auto* row = static_cast<const unsigned char*>(left.data) + i * left.stride * size;
     bytes.insert(bytes.end(), row, row + (left.transposed ? a.rows : length) * size);
@@ -58,18 +58,20 @@ TEST(SavedTensor, is_packed_into_the_same_bytes_as_its_tensor) {
   for (const auto& [rows, cols] : kSizes) {
     const Tensor x = test::random({rows, cols}, "x");
     const SavedTensor saved(x, Precision::bf16_emulated);
-    for (const pack::Format format : {pack::Format::rounded, pack::Format::bf16}) {
+    for (const pack::Pairs pairs : {tile::portable_pairs(), tile::avx512_bf16_pairs()}) {
+      if (pairs == nullptr) continue;
       for (const bool transposed : {false, true}) {
-        SCOPED_TRACE(testing::Message() << rows << " x " << cols << ", " << static_cast<int>(format)
-                                        << ", transposed: " << transposed);
+        SCOPED_TRACE(testing::Message()
+                     << rows << " x " << cols << ", " << (pairs == tile::portable_pairs())
+                     << ", transposed: " << transposed);
         const Operand plain = transposed ? transpose(matrix(x)) : matrix(x),
                       kept = transposed ? transpose(saved.matrix()) : saved.matrix();
         for (Index first = 0; first < plain.cols; first += kPanel)
-          EXPECT_EQ(panel_of(format, kept, first), panel_of(format, plain, first)) << first;
+          EXPECT_EQ(panel_of(pairs, kept, first), panel_of(pairs, plain, first)) << first;
         const Index k = plain.cols / 3;
-        EXPECT_EQ(left_of(format, kept, k, plain.cols - k),
-                  left_of(format, plain, k, plain.cols - k));
-        EXPECT_EQ(left_of(format, kept, 0, plain.cols), left_of(format, plain, 0, plain.cols));
+        EXPECT_EQ(left_of(pairs, kept, k, plain.cols - k),
+                  left_of(pairs, plain, k, plain.cols - k));
+        EXPECT_EQ(left_of(pairs, kept, 0, plain.cols), left_of(pairs, plain, 0, plain.cols));
       }
     }
   }
@@ -79,12 +81,15 @@ TEST(SavedTensor, rows_of_bfloat16_without_padding_are_read_in_place) {
   const SavedTensor saved(test::random({5, 96}, "x"), Precision::bf16_emulated);
   const Operand a = saved.matrix();
   std::vector<std::uint16_t> scratch(5 * 96);
-  EXPECT_EQ(pack::left(pack::Format::bf16, a, 0, 96, scratch.data()).data, a.bf16);
-  EXPECT_EQ(pack::left(pack::Format::bf16, a, 32, 64, scratch.data()).data, a.bf16 + 32);
-  EXPECT_EQ(pack::left(pack::Format::bf16, a, 0, 60, scratch.data()).data, scratch.data());
+  const auto read = [&](const Operand& m, Index k, Index count) {
+    return pack::left(tile::portable_pairs(), m, k, count, scratch.data()).data;
+  };
+  EXPECT_EQ(read(a, 0, 96), a.bf16);
+  EXPECT_EQ(read(a, 32, 64), a.bf16 + 32);
+  EXPECT_EQ(read(a, 1, 94), scratch.data());
+  EXPECT_EQ(read(a, 0, 61), scratch.data());
   const SavedTensor odd(test::random({5, 33}, "x"), Precision::bf16_emulated);
-  EXPECT_EQ(pack::left(pack::Format::bf16, odd.matrix(), 0, 33, scratch.data()).data,
-            scratch.data());
+  EXPECT_EQ(read(odd.matrix(), 0, 32), scratch.data());
 }
 
 class EverySavedTensor : public test::EveryArithmetic {};
@@ -107,7 +112,7 @@ TEST_P(EverySavedTensor, has_the_products_of_its_tensor) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Arithmetics, EverySavedTensor, testing::ValuesIn(test::kArithmetics),
+INSTANTIATE_TEST_SUITE_P(Arithmetics, EverySavedTensor, testing::ValuesIn(test::arithmetics()),
                          test::name_of);
 
 }  // namespace

@@ -40,6 +40,10 @@
 
 namespace difftape::test {
 
+/// Begins the message of a test that is skipped because it needs another processor. `./dev test`
+/// names these tests at its end (tests/skipped.sh).
+inline constexpr const char* kOtherHardware = "other hardware: ";
+
 /// Counts the occurrences of `part` in `text`.
 inline std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;

@@ -268,8 +268,8 @@ Engine engine_of(const Config& config) {
   const Precision precision = config.train.precision;
   throw_if<ConfigError>(
       engine == Engine::portable && precision == Precision::bf16,
-      "train.gemm: portable does not support bfloat16 instructions, whose order of summation "
-      "depends on the processor; set train.precision to {}_emulated or full, or train.gemm to auto",
+      "train.gemm: portable does not support bfloat16 instructions, which take subnormals for 0; "
+      "set train.precision to {}_emulated or full, or train.gemm to auto",
       to_string(precision));
   return engine;
 }

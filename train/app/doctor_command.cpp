@@ -113,6 +113,17 @@ void print_precisions(double peak) {
   }
 }
 
+/// Prints one line per code path that only some processors or builds run.
+void print_code_paths() {
+  std::string name = "code paths";
+  for (const CodePath& path : code_paths()) {
+    line(name.c_str(),
+         fmt::format("{:<20}{}", path.name,
+                     path.missing.empty() ? "runs here" : "does not run: " + path.missing));
+    name.clear();
+  }
+}
+
 std::string portable_line() {
   const std::string why = unsupported_reason(Engine::portable);
   if (!why.empty()) return "no other processor: " + why;
@@ -137,6 +148,7 @@ void print_doctor() {
   line("GEMM backend", gemm_backend());
   line("same bits as", portable_line());
   line("bfloat16", bf16_backend_name().empty() ? "emulated only" : bf16_backend_name());
+  print_code_paths();
   line("measured peak", fmt::format("{:.0f} GFLOP/s multiply-add, {}", peak / 1e9, kRealName));
   print_precisions(peak);
   line("Eigen",

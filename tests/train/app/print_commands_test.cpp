@@ -1,4 +1,6 @@
 // Commands that print information: plan, doctor, config, init.
+#include "core/gemm_backend.h"
+#include "core/platform.h"
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/config/reader.h"
 #include "train/system/json.h"
@@ -60,7 +62,7 @@ TEST(Doctor, describes_the_machine_and_the_build) {
   ASSERT_EQ(doctor.exit, 0) << doctor.err;
   for (const std::string label :
        {"compiler", "compiled for", "processor", "instructions", "cores", "threads", "GEMM backend",
-        "bfloat16", "measured peak", "matrix multiply", "Eigen", "HDF5", "CLI11"})
+        "bfloat16", "code paths", "measured peak", "matrix multiply", "Eigen", "HDF5", "CLI11"})
     EXPECT_THAT(doctor.out, HasSubstr("\n" + label + "  ")) << label;
   EXPECT_THAT(doctor.out, MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
   EXPECT_EQ(row(doctor.out, "threads")[0], "1");
@@ -70,6 +72,12 @@ TEST(Doctor, describes_the_machine_and_the_build) {
   EXPECT_GT(std::stod(product[1]), 0.1);
   EXPECT_LT(std::stod(product[8]), 1e-6) << "error";
   EXPECT_EQ(test::count(doctor.out, "% of peak"), 1u) << "the peak is not of bf16";
+  for (const CodePath& path : code_paths()) {
+    const std::string here = path.missing.empty() ? "runs here" : "does not run: " + path.missing;
+    EXPECT_THAT(doctor.out, HasSubstr(fmt::format("{:<20}{}\n", path.name, here)));
+  }
+  EXPECT_EQ(test::count(doctor.out, "AVX512-BF16 pairs   runs here"),
+            unsupported_reason(Precision::bf16).empty() ? 1u : 0u);
   const Outcome other = test::run({"doctor"}, {.program = DIFFTAPE_TEST_PROGRAM_F64});
   EXPECT_THAT(other.out, AllOf(HasSubstr(", f64, "), HasSubstr("multiply-add, f64")));
 }

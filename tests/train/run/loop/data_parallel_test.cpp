@@ -53,7 +53,7 @@ class EveryPrecisionTogether : public Mpirun, public testing::WithParamInterface
 TEST_P(EveryPrecisionTogether, has_the_bits_of_one_process_in_two) {
   const Precision precision = from_string<Precision>(GetParam()).value();
   const std::string unsupported = unsupported_reason(precision);
-  if (!unsupported.empty()) GTEST_SKIP() << unsupported;
+  if (!unsupported.empty()) GTEST_SKIP() << test::kOtherHardware << unsupported;
   project.config = test::wider(project.config);
   project.config.train.precision = precision;
   project.config.train.steps = project.config.optim.warmup_steps = 3;

@@ -67,7 +67,8 @@ TEST(FlushSubnormals, applies_during_a_run_and_is_recorded) {
 }
 
 TEST(Engine, is_recorded_and_fixed_for_resumed_runs) {
-  if (!unsupported_reason(Engine::portable).empty()) GTEST_SKIP() << "no fused multiply-add";
+  if (!unsupported_reason(Engine::portable).empty())
+    GTEST_SKIP() << test::kOtherHardware << "no fused multiply-add";
   const std::string before = gemm_backend();
   TinyProject project;
   project.config.train.gemm = Engine::portable;
@@ -133,7 +134,7 @@ TEST(Recompute, changes_no_bit_of_metrics_and_weights) {
 struct Precisions : testing::TestWithParam<std::string> {
   void SetUp() override {
     const std::string unsupported = unsupported_reason(from_string<Precision>(GetParam()).value());
-    if (!unsupported.empty()) GTEST_SKIP() << unsupported;
+    if (!unsupported.empty()) GTEST_SKIP() << test::kOtherHardware << unsupported;
   }
 };
 
@@ -185,7 +186,8 @@ TEST(Precision, below_full_is_rejected_by_the_double_precision_program_with_a_re
 }
 
 TEST(Precision, bf16_without_instructions_is_rejected_with_a_remedy) {
-  if (unsupported_reason(Precision::bf16).empty()) GTEST_SKIP() << "this processor has them";
+  if (unsupported_reason(Precision::bf16).empty())
+    GTEST_SKIP() << test::kOtherHardware << "this processor has AVX512-BF16";
   const TinyProject tiny;
   const auto outcome =
       tiny.difftape({"train", "tiny.yaml", "--set", "train.precision=bf16", "--out", "run"});

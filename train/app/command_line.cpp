@@ -170,7 +170,8 @@ void add_config(CLI::App& command, std::string& path) {
 
 void add_set(CLI::App& command, std::vector<std::string>& overrides) {
   add_option(command, "--set", overrides,
-             "Override one key of 'config keys' with a YAML value; repeat for more")
+             "Override one key of 'config keys'; the value is taken as it is, [a, b] is a list; "
+             "repeatable")
       ->type_name("KEY=VALUE");
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <variant>
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
@@ -206,6 +207,27 @@ void Assignments::add_text(const std::string& text, const std::string& where) {
 
 void Assignments::add_map(const YamlNode& map) { add_root(map, true); }
 
+namespace {
+
+/// Returns the value of `--set KEY=VALUE`: for a string its text, for a section or a key of a sweep
+/// that is written as a map its YAML, else a literal_value(). Adds invalid YAML to `errors`.
+std::optional<YamlNode> override_value(const std::string& key, const std::string& text,
+                                       const SourceLocation& location, ConfigErrors& errors) {
+  const Field* field = find_field(key);
+  if (!field && text.starts_with('{'))
+    return parse_yaml(text, location.source, YamlSource::command_line, errors);
+  const ConfigValue like = field ? field->spec.initial : ConfigValue();
+  const bool one_string = field && std::holds_alternative<std::string>(like);
+  const bool strings = !field || std::holds_alternative<std::vector<std::string>>(like);
+  YamlNode value = literal_value(one_string || strings ? text : trimmed(text), location);
+  if (!one_string || text.empty()) return value;
+  value.kind = YamlNode::Kind::scalar;
+  value.items.clear();
+  return value;
+}
+
+}  // namespace
+
 void Assignments::add_override(const std::string& text) {
   const SourceLocation location{"--set " + text, 0, 0};
   const auto equals = text.find('=');
@@ -213,12 +235,11 @@ void Assignments::add_override(const std::string& text) {
     errors_->add(location, "expected key=value, for example --set optim.lr=0.001");
     return;
   }
-  auto value =
-      parse_yaml(text.substr(equals + 1), location.source, YamlSource::command_line, *errors_);
-  if (!value) return;
   YamlNode key, root;
-  value->location = key.location = root.location = location;
   key.text = text.substr(0, equals);
+  auto value = override_value(key.text, text.substr(equals + 1), location, *errors_);
+  if (!value) return;
+  value->location = key.location = root.location = location;
   root.kind = YamlNode::Kind::map;
   root.pairs.push_back({std::move(key), std::move(*value)});
   add_root(root, false);

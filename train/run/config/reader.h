@@ -68,7 +68,7 @@ class Assignments {
   void add_text(const std::string& text, const std::string& where);
   /// Adds a map within a file, such as a sweep arm. Its bases are relative to that file.
   void add_map(const YamlNode& map);
-  /// Adds one `key=value` of the command line, the value in YAML.
+  /// Adds one `key=value` of the command line. The value is taken as it is.
   void add_override(const std::string& text);
 
   /// Adds a known key whose value is an item of a list, such as a sweep's grid.

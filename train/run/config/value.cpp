@@ -17,12 +17,18 @@ struct BadValue {
   std::string message;
 };
 
-/// Parses all of `text` as a T; returns an error code if it does not fit.
+/// Parses all of `text` as a T, with an optional sign; returns an error code if it does not fit.
 template <class T>
 std::errc parse_all(const std::string& text, T& out) {
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return status == std::errc() && end != text.data() + text.size() ? std::errc::invalid_argument
-                                                                   : status;
+  const bool plus = text.starts_with('+') && !text.starts_with("+-");
+  const char *begin = text.data() + (plus ? 1 : 0), *stop = text.data() + text.size();
+  const auto [end, status] = std::from_chars(begin, stop, out);
+  return status == std::errc() && end != stop ? std::errc::invalid_argument : status;
+}
+
+/// Returns true for the empty value of `--set KEY=`, which is an empty string or list.
+bool is_empty_override(const YamlNode& node) {
+  return node.kind == YamlNode::Kind::null && node.location.line == 0;
 }
 
 class ValueReader {
@@ -106,6 +112,7 @@ class ValueReader {
 
   std::string read_as(const YamlNode& node, const std::string&) const {
     const auto& names = spec_.constraint.names;
+    if (names.empty() && is_empty_override(node)) return "";
     if (node.kind != YamlNode::Kind::scalar) {
       const bool empty = names.empty() && node.kind == YamlNode::Kind::null;
       throw mistyped(node, names.empty() ? "a string" : "a word",
@@ -121,6 +128,7 @@ class ValueReader {
   template <class T>
   std::vector<T> read_as(const YamlNode& node, const std::vector<T>&) const {
     // One path may stand alone: `path: a.txt`.
+    if (std::is_same_v<T, std::string> && is_empty_override(node)) return {};
     const bool alone = std::is_same_v<T, std::string> && node.kind == YamlNode::Kind::scalar;
     if (alone) return {read_as(node, T{})};
     const bool fits = node.kind == YamlNode::Kind::list &&

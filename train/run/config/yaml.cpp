@@ -201,4 +201,67 @@ std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& s
   return std::nullopt;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+namespace {
+
+bool in_brackets(std::string_view text) {
+  return text.size() >= 2 && text.front() == '[' && text.back() == ']';
+}
+
+/// Splits the inside of a list at the commas outside quotes.
+std::vector<std::string_view> items_in(std::string_view inside) {
+  std::vector<std::string_view> items;
+  char quote = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    const bool opens = quote == 0 && trimmed(inside.substr(begin, i - begin)).empty();
+    if (quote != 0 && inside[i] == quote) {
+      quote = 0;
+    } else if (opens && (inside[i] == '"' || inside[i] == '\'')) {
+      quote = inside[i];
+    } else if (quote == 0 && inside[i] == ',') {
+      items.push_back(trimmed(inside.substr(begin, i - begin)));
+      begin = i + 1;
+    }
+  }
+  const std::string_view last = trimmed(inside.substr(begin));
+  if (!last.empty()) items.push_back(last);  // [a, b,] has two items
+  return items;
+}
+
+YamlNode scalar(std::string_view text, const SourceLocation& location) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.location = location;
+  node.text = text;
+  return node;
+}
+
+YamlNode item_of_list(std::string_view text, const SourceLocation& location) {
+  const bool quoted = text.size() >= 2 && text.front() == text.back() &&
+                      (text.front() == '"' || text.front() == '\'');
+  YamlNode node = scalar(quoted ? text.substr(1, text.size() - 2) : text, location);
+  node.quoted = quoted;
+  return node;
+}
+
+}  // namespace
+
+YamlNode literal_value(std::string_view text, const SourceLocation& location) {
+  YamlNode node = scalar(text, location);
+  if (text.empty()) node.kind = YamlNode::Kind::null;
+  const std::string_view bare = trimmed(text);
+  if (!in_brackets(bare)) return node;
+  node.kind = YamlNode::Kind::list;
+  for (const std::string_view item : items_in(bare.substr(1, bare.size() - 2)))
+    node.items.push_back(item_of_list(item, location));
+  return node;
+}
+
 }  // namespace difftape::run

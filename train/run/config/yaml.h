@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace difftape::run {
@@ -63,5 +64,13 @@ enum class YamlSource { file, command_line };  ///< locations have lines in a fi
 /// syntax error, a second document, an alias or a key that is not a scalar.
 std::optional<YamlNode> parse_yaml(const std::string& text, const std::string& source,
                                    YamlSource kind, ConfigErrors& errors);
+
+/// Returns `text` without the white space around it.
+std::string_view trimmed(std::string_view text);
+
+/// Returns the value of a command line override as it is, without the comments, anchors and
+/// documents of YAML: null for empty text, a list for [a, "b, c"], else a scalar. Items of a list
+/// lose the spaces and the quotes around them.
+YamlNode literal_value(std::string_view text, const SourceLocation& location);
 
 }  // namespace difftape::run

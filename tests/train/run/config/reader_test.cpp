@@ -39,6 +39,47 @@ TEST_F(ConfigReader, a_single_path_needs_no_list) {
   EXPECT_EQ(config("data.path: a.txt\n").data.path, std::vector<std::string>{here("a.txt")});
 }
 
+TEST_F(ConfigReader, an_override_takes_its_value_as_it_is) {
+  const auto path = [&](const std::string& value) {
+    return config("", {"data.path=" + value}).data.path;
+  };
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(path("corpus #2/x.txt"), Paths{here("corpus #2/x.txt")}) << "not a comment";
+  EXPECT_EQ(path("*.txt"), Paths{here("*.txt")}) << "not an alias";
+  EXPECT_EQ(path("&a.txt"), Paths{here("&a.txt")}) << "not an anchor";
+  EXPECT_EQ(path("[draft] a.txt"), Paths{here("[draft] a.txt")});
+  EXPECT_EQ(path("a: b.txt"), Paths{here("a: b.txt")}) << "not a map";
+  EXPECT_EQ(path("a.txt "), Paths{here("a.txt ")});
+  EXPECT_EQ(path("[a #1.txt, '*.txt', \"c, d.txt\",it's.txt]"),
+            (Paths{here("a #1.txt"), here("*.txt"), here("c, d.txt"), here("it's.txt")}));
+  EXPECT_THAT(path("[]"), IsEmpty());
+  EXPECT_THAT(path(""), IsEmpty());
+  const auto arm = [&](const std::string& value) {
+    return config("", {"run.arm=" + value}).run.arm;
+  };
+  for (const std::string text : {"", "The #", "Hello: ", "---", "[a, b]", "{a: b}", "'quoted'", "7",
+                                 "null", "%x", "two\nlines", " "})
+    EXPECT_EQ(arm(text), text);
+}
+
+TEST_F(ConfigReader, an_override_of_another_type_is_read_as_in_a_file) {
+  const Config c = config(
+      "", {"optim.lr= +0.001", "optim.betas=[ +0.5 ,0.75 ]", "run.seed=+7", "model.rope=false",
+           "model.attention.kind=diff_v1", "optim.warmup_steps=10%", "model.init={preset: gpt2}"});
+  EXPECT_EQ(c.optim.lr, 0.001);
+  EXPECT_EQ(c.optim.betas, (std::array{0.5, 0.75}));
+  EXPECT_EQ(c.run.seed, 7u);
+  EXPECT_FALSE(c.model.rope);
+  EXPECT_EQ(c.model.attention.kind, "diff_v1");
+  EXPECT_EQ(c.optim.warmup_steps, 50);
+  EXPECT_EQ(c.model.init.preset, InitPreset::gpt2);
+  EXPECT_EQ(config("optim.lr: +0.001\n").optim.lr, 0.001);
+  EXPECT_EQ(
+      error("", {"optim.lr=+-1", "train.steps=3 # three", "optim.lr=0.1"}),
+      "--set optim.lr=+-1: error: optim.lr: expected a number, got '+-1'\n"
+      "--set train.steps=3 # three: error: train.steps: expected an integer, got '3 # three'");
+}
+
 TEST_F(ConfigReader, paths_are_relative_to_their_file_and_become_absolute) {
   write("deep/base.yaml", "data.path: [../a.txt, more/*.txt, /b.txt, ~/c.txt]\n");
   EXPECT_EQ(config("base: deep/base.yaml\n").data.path,

@@ -146,10 +146,6 @@ void check_moe(const ModelConfig& model, Conflicts& conflicts) {
                        "there are no experts; write model.moe.num_experts: 8, or leave it out");
     return;
   }
-  conflicts.add_if(moe.num_experts_per_tok == 1 && moe.norm_topk_prob,
-                   {"moe.norm_topk_prob", "moe.num_experts_per_tok"},
-                   "the weight of a single expert after normalization is 1, so the router would "
-                   "not learn; write model.moe.norm_topk_prob: false");
   const bool all = moe.num_experts_per_tok == moe.num_experts;
   conflicts.add_if(all && moe.router_bias_update_rate > 0,
                    {"moe.router_bias_update_rate", "moe.num_experts_per_tok"},

@@ -217,12 +217,30 @@ void validate_training(const Config& c, const Rules& rules) {
 }  // namespace
 
 std::vector<std::string> warnings_of(const Config& config) {
+  std::vector<std::string> warnings;
   const Index window = config.model.attention.sliding_window, seq = config.data.seq_len;
-  if (window <= seq) return {};
-  return {fmt::format(
-      "model.attention.sliding_window is {}, longer than data.seq_len {}, so training hides no "
-      "token; write a shorter window, or 0",
-      window, seq)};
+  if (window > seq) {
+    warnings.push_back(fmt::format(
+        "model.attention.sliding_window is {}, longer than data.seq_len {}, so training hides no "
+        "token; write a shorter window, or 0",
+        window, seq));
+  }
+  const MoeConfig& moe = config.model.moe;
+  if (moe.num_experts > 0 && moe.num_experts_per_tok == 1 && moe.norm_topk_prob) {
+    warnings.push_back(
+        "model.moe.num_experts_per_tok is 1: the weight of a single expert is 1 after "
+        "normalization, so the router does not learn from the loss; write 2 or more");
+  }
+  constexpr double kUsualDecay = 0.01;
+  const OptimConfig& optim = config.optim;
+  if (optim.independent_weight_decay && optim.weight_decay > kUsualDecay) {
+    warnings.push_back(fmt::format(
+        "optim.weight_decay is {0}, so each step at the peak learning rate removes {1:g} % of "
+        "every weight; write about 1e-4, or optim.independent_weight_decay: false, with which a "
+        "step removes lr times {0}, as in PyTorch",
+        optim.weight_decay, 100 * optim.weight_decay));
+  }
+  return warnings;
 }
 
 bool can_name_folder(const std::string& name) {

@@ -89,11 +89,7 @@ TEST(MoeConflicts, name_a_valid_setting) {
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 9; }),
               ElementsAre("model.moe.num_experts_per_tok: a token cannot choose 9 of 8 experts; "
                           "write at most 8"));
-  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1; }),
-              ElementsAre(EndsWith("so the router would not learn; write "
-                                   "model.moe.norm_topk_prob: false")));
-  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1, m.norm_topk_prob = false; }),
-              IsEmpty());
+  EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 1; }), IsEmpty());
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 8, m.router_aux_loss_coef = 1; }),
               ElementsAre(HasSubstr("there is no load to balance; write fewer experts")));
   EXPECT_THAT(changed([](auto& m) { m.num_experts_per_tok = 8, m.router_bias_update_rate = 1; }),

@@ -160,6 +160,25 @@ TEST_F(ConfigRules, a_window_beyond_the_sequence_is_a_warning) {
           "hides no token; write a shorter window, or 0"));
 }
 
+TEST_F(ConfigRules, weight_decay_in_the_meaning_of_pytorch_is_a_warning) {
+  EXPECT_THAT(warnings_of(config("optim.weight_decay: 0.01\n")), IsEmpty());
+  EXPECT_THAT(warnings_of(config("optim: {weight_decay: 0.1, independent_weight_decay: false}\n")),
+              IsEmpty());
+  EXPECT_THAT(
+      warnings_of(config("optim.weight_decay: 0.1\n")),
+      ElementsAre("optim.weight_decay is 0.1, so each step at the peak learning rate removes 10 % "
+                  "of every weight; write about 1e-4, or optim.independent_weight_decay: false, "
+                  "with which a step removes lr times 0.1, as in PyTorch"));
+}
+
+TEST_F(ConfigRules, a_router_that_cannot_learn_is_a_warning) {
+  const std::string moe = "model.moe: {num_experts: 4, moe_intermediate_size: 8, ";
+  EXPECT_THAT(warnings_of(config(moe + "num_experts_per_tok: 2}\n")), IsEmpty());
+  EXPECT_THAT(
+      warnings_of(config(moe + "num_experts_per_tok: 1}\n")),
+      ElementsAre(HasSubstr("so the router does not learn from the loss; write 2 or more")));
+}
+
 TEST_F(ConfigRules, qk_clip_is_rejected_with_keys_that_change_the_logits) {
   EXPECT_EQ(error("model.attention: {qk_clip_threshold: 100, qk_norm: true}\n"),
             "a.yaml:1:43: error: model.attention.qk_norm: qk_norm undoes the scaling of query and "

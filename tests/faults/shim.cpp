@@ -8,6 +8,7 @@
 //   DIFFTAPE_FAULTS_DO      before, after: the process is killed then; ENOSPC, EIO, EINTR: the call
 //                           fails; short: it writes half; full: it and all later calls that need
 //                           room fail with ENOSPC, writes after half of their bytes
+//   DIFFTAPE_FAULTS_LOCKS   file locks fail with ENOLCK, as on some network file systems
 //   DIFFTAPE_FAULTS_CLOCK   the clocks of the wall jump by years, back and forth
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -157,6 +159,16 @@ int opened(const char* path, int flags, mode_t mode, int directory) {
               [&] { return static_cast<int>(syscall(SYS_openat, directory, path, flags, mode)); });
 }
 
+bool no_locks() {
+  static const bool missing = !variable("DIFFTAPE_FAULTS_LOCKS").empty();
+  return missing;
+}
+
+bool locks(int command) {
+  return command == F_SETLK || command == F_SETLKW || command == F_GETLK ||
+         command == F_OFD_SETLK || command == F_OFD_SETLKW || command == F_OFD_GETLK;
+}
+
 mode_t mode_of(int flags, va_list arguments) {
   return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
 }
@@ -238,6 +250,26 @@ int truncate(const char* path, off_t size) {
               [&] { return static_cast<int>(syscall(SYS_truncate, path, size)); });
 }
 int truncate64(const char* path, off64_t size) { return truncate(path, size); }
+
+int flock(int file, int operation) {
+  return with({.error = no_locks() ? ENOLCK : 0},
+              [&] { return static_cast<int>(syscall(SYS_flock, file, operation)); });
+}
+int fcntl(int file, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return with({.error = no_locks() && locks(command) ? ENOLCK : 0},
+              [&] { return static_cast<int>(syscall(SYS_fcntl, file, command, argument)); });
+}
+int fcntl64(int file, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return fcntl(file, command, argument);
+}
 
 int clock_gettime(clockid_t which, timespec* now) {
   const int result = static_cast<int>(syscall(SYS_clock_gettime, which, now));

@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "core/error.h"
+#include "train/system/number.h"
 
 namespace difftape::system {
 namespace {
@@ -131,6 +133,7 @@ auto uninterrupted(F&& call) {
 constexpr int kNewFile = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
 constexpr int kAppended = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW;
 constexpr std::size_t kWriteBytes = 1 << 16;  // size of a write
+constexpr const char* kStaged = ".tmp-";      // before the number of the process
 
 }  // namespace
 
@@ -220,14 +223,30 @@ void require_absent(const std::filesystem::path& path) {
       "{} already exists and is not overwritten; choose another name with --out", path.string()));
 }
 
-StagedDirectory::StagedDirectory(const std::filesystem::path& target)
-    : target_(without_slash(target)) {
-  require_absent(target_);
-  for (int i = 0;; ++i) {  // a killed process may have left a directory
-    staging_ = fmt::format("{}.tmp-{}", target_.string(), i);
-    if (mkdir(staging_.c_str(), 0777) == 0) return;
-    if (errno != EEXIST) throw cannot_write(target_);
+namespace {
+
+/// Removes what killed processes left of a staged directory, whose names end in their numbers.
+void remove_staged(const std::filesystem::path& target) {
+  const std::string prefix = target.filename().string() + kStaged;
+  const std::filesystem::path parent = target.parent_path();
+  for (const std::filesystem::path& path : paths_in(parent.empty() ? "." : parent)) {
+    const std::string name = path.filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const std::optional<pid_t> process = read_number<pid_t>(name.substr(prefix.size()));
+    if (!process || (*process != getpid() && is_there(fmt::format("/proc/{}", *process)))) continue;
+    std::error_code ignored;
+    remove_all(path, ignored);
   }
+}
+
+}  // namespace
+
+StagedDirectory::StagedDirectory(const std::filesystem::path& target)
+    : target_(without_slash(target)),
+      staging_(fmt::format("{}{}{}", target_.string(), kStaged, getpid())) {
+  require_absent(target_);
+  remove_staged(target_);
+  if (mkdir(staging_.c_str(), 0777) != 0) throw cannot_write(target_);
 }
 
 StagedDirectory::~StagedDirectory() {
@@ -303,39 +322,6 @@ std::string here_or_shared(const std::string& name, const std::filesystem::path&
     return here;
   const std::filesystem::path shared = (shared_directory() / name).lexically_normal();
   return system::is_there(shared) ? shared.string() : here;
-}
-
-namespace {
-
-/// Returns a lock of the whole file. It belongs to the open file description, not to the process.
-struct flock whole_file() {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return lock;
-}
-
-}  // namespace
-
-bool DirectoryLock::is_held(const std::filesystem::path& dir) {
-  const Descriptor opened(dir / "lock", O_RDONLY | O_NONBLOCK);  // a pipe would block
-  if (!opened.is_open()) return errno != ENOENT;  // a lock that cannot be read may be held
-  struct flock lock = whole_file();
-  return fcntl(opened.number(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-DirectoryLock::DirectoryLock(const std::filesystem::path& dir)
-    : file_(dir / "lock", O_RDWR | O_CREAT | O_NOFOLLOW) {
-  if (!file_.is_open()) throw cannot_write(dir / "lock");
-  struct flock lock = whole_file();
-  if (fcntl(file_.number(), F_OFD_SETLK, &lock) == 0) {
-    fcntl(file_.number(), F_SETFD, 0);  // open in children, which keeps it locked
-    return;
-  }
-  if (errno != EAGAIN && errno != EACCES) throw cannot_write(dir / "lock");
-  throw OutputError(fmt::format(
-      "{}: another process is training here; wait for it, or choose another directory with --out",
-      dir.string()));
 }
 
 }  // namespace difftape::system

@@ -162,11 +162,15 @@ std::string here_or_shared(const std::string& name, const std::filesystem::path&
 
 /// Holds the lock `<dir>/lock` during its lifetime. Children that are started meanwhile hold it,
 /// too, until they end: a worker that outlives its killed sweep keeps the sweep's directory locked.
-/// The operating system releases it when the last of them ends, for any reason.
+/// The operating system releases it when the last of them ends, for any reason. A file system
+/// without locks, such as some NFS and FUSE mounts, gets a warning: there the file names the
+/// process, which excludes others of the same machine only, and not its children.
 class DirectoryLock {
  public:
   /// Throws OutputError if another process holds the lock or the file cannot be created.
   explicit DirectoryLock(const std::filesystem::path& dir);
+  DirectoryLock(DirectoryLock&&) = default;
+  ~DirectoryLock();
 
   /// Returns whether any process, including this one, holds the lock of `dir`. Returns true for a
   /// lock file that cannot be read.
@@ -174,6 +178,7 @@ class DirectoryLock {
 
  private:
   Descriptor file_;
+  bool names_process_ = false;
 };
 
 }  // namespace difftape::system

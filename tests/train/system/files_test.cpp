@@ -56,13 +56,19 @@ TEST(AppendFile, appends_at_the_end) {
               ThrowsMessage<OutputError>("cannot write /dev/full: No space left on device"));
 }
 
-TEST(StagedDirectory, appears_when_published_even_if_an_earlier_one_was_left) {
+TEST(StagedDirectory, appears_when_published_and_removes_what_killed_processes_left) {
   const ScratchDir dir;
-  fs::create_directory(dir / "out.tmp-0");
+  for (const char* name : {"out.tmp-0", "out.tmp-1", "out.tmp-mine"}) {
+    fs::create_directory(dir / name);
+    put(dir / name / "a", "");
+  }
   StagedDirectory staged(dir / "out/");
   EXPECT_FALSE(fs::exists(dir / "out"));
   staged.publish();
   EXPECT_TRUE(fs::is_directory(dir / "out"));
+  EXPECT_FALSE(fs::exists(dir / "out.tmp-0")) << "process 0 never exists, process 1 always";
+  EXPECT_TRUE(fs::exists(dir / "out.tmp-1/a"));
+  EXPECT_TRUE(fs::exists(dir / "out.tmp-mine/a"));
   EXPECT_THROW(StagedDirectory{dir / "out"}, OutputError);
 }
 

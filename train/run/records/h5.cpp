@@ -90,6 +90,17 @@ hid_t with_groups_on_the_way() {
   return made;
 }
 
+/// Returns properties for reading without file locks, which some network file systems lack; a
+/// checkpoint has its digest, and nothing is written to a file that is open here.
+hid_t without_locks() {
+  static const hid_t made = [] {
+    const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_file_locking(list, false, true);
+    return list;
+  }();
+  return made;
+}
+
 }  // namespace
 
 struct File::State {
@@ -160,7 +171,7 @@ File File::open(const std::filesystem::path& path) {
   }
   throw_if<DataError>(!system::is_file(path) || H5Fis_hdf5(path.c_str()) <= 0,
                       "{}: is not an HDF5 file, but must be one; {}", path.string(), kRemedy);
-  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, without_locks()), H5Fclose);
   throw_if<DataError>(!file.valid(), "{}: cannot open the HDF5 file: {}; {}", path.string(),
                       reason(), kRemedy);
   return File(std::unique_ptr<State>(new State{path, std::move(file), 0}));

@@ -1,0 +1,99 @@
+// The lock of a directory: a lock of its file `lock`, or where the file system has no locks, the
+// machine and the number of the process in that file.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "core/error.h"
+#include "train/system/files.h"
+
+namespace difftape::system {
+namespace {
+
+/// Returns a lock of the whole file. It belongs to the open file description, not to the process.
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+bool is_unsupported(int error) {
+  constexpr std::array kUnsupported{ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL};
+  return std::ranges::find(kUnsupported, error) != kUnsupported.end();
+}
+
+std::string machine() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+/// Returns true if the file names a process of this machine that has not ended.
+bool names_live_process(int file) {
+  std::array<char, 512> text{};
+  if (pread(file, text.data(), text.size() - 1, 0) <= 0) return false;
+  const std::string whole = text.data(), before = machine() + " ";
+  return whole.starts_with(before) && is_there("/proc/" + whole.substr(before.size()));
+}
+
+void warn_once(const std::filesystem::path& dir) {
+  static const bool said = [&dir] {
+    std::fputs(fmt::format("difftape: warning: {}: the file system has no locks (ENOLCK), so two "
+                           "machines can train here at once; start only one\n",
+                           dir.string())
+                   .c_str(),
+               stderr);
+    return true;
+  }();
+  static_cast<void>(said);
+}
+
+OutputError cannot_lock(const std::filesystem::path& dir) {
+  return OutputError(fmt::format("cannot write {}: {}", (dir / "lock").string(),
+                                 errno == ELOOP ? "it is a symbolic link, which is not followed"
+                                                : std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+bool DirectoryLock::is_held(const std::filesystem::path& dir) {
+  const Descriptor opened(dir / "lock", O_RDONLY | O_NONBLOCK);  // a pipe would block
+  if (!opened.is_open()) return errno != ENOENT;  // a lock that cannot be read may be held
+  struct flock lock = whole_file();
+  if (fcntl(opened.number(), F_OFD_GETLK, &lock) == 0) return lock.l_type != F_UNLCK;
+  return !is_unsupported(errno) || names_live_process(opened.number());
+}
+
+DirectoryLock::DirectoryLock(const std::filesystem::path& dir)
+    : file_(dir / "lock", O_RDWR | O_CREAT | O_NOFOLLOW) {
+  if (!file_.is_open()) throw cannot_lock(dir);
+  struct flock lock = whole_file();
+  const bool locked = fcntl(file_.number(), F_OFD_SETLK, &lock) == 0;
+  const bool unsupported = !locked && is_unsupported(errno);
+  if (!locked && !unsupported && errno != EAGAIN && errno != EACCES) throw cannot_lock(dir);
+  throw_if<OutputError>(
+      unsupported ? names_live_process(file_.number()) : !locked,
+      "{}: another process is training here; wait for it, or choose another directory with --out",
+      dir.string());
+  if (locked) {
+    fcntl(file_.number(), F_SETFD, 0);  // open in children, which keeps it locked
+    return;
+  }
+  warn_once(dir);
+  names_process_ = true;
+  if (ftruncate(file_.number(), 0) != 0 || !file_.write(fmt::format("{} {}", machine(), getpid())))
+    throw cannot_lock(dir);
+}
+
+DirectoryLock::~DirectoryLock() {
+  // Without locks, the number of this process in the file would still hold it.
+  if (names_process_ && file_.is_open() && ftruncate(file_.number(), 0) != 0) return;
+}
+
+}  // namespace difftape::system

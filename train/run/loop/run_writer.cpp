@@ -241,10 +241,10 @@ void RunWriter::profile(const TrainState& state, const ProfiledSteps& steps) {
 
 void RunWriter::end(const TrainState& state, RunState run_state, system::Exit exit,
                     const std::string& line) {
-  const std::string spikes = spike_summary(write_tables(state));
+  if (tables_step_ != state.step) write_tables(state);  // a checkpoint may just have done it
   status_.exit_code = static_cast<int>(exit);
   write_state(state, run_state);
-  if (!spikes.empty()) progress_.note(spikes);
+  if (!spikes_.empty()) progress_.note(spikes_);
   progress_.note(line);
 }
 
@@ -275,7 +275,7 @@ void RunWriter::failed() noexcept {
 }
 
 /// Writes metrics.h5 and spikes.csv from metrics.jsonl.
-std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
+void RunWriter::write_tables(const TrainState& state) {
   std::vector<SpikeRecord> spikes;
   {
     const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
@@ -284,8 +284,8 @@ std::vector<SpikeRecord> RunWriter::write_tables(const TrainState& state) {
   }
   system::return_free_memory();  // the metrics of a long run take more memory than its model
   write_spikes_csv(dir_ / "spikes.csv", spikes);
+  spikes_ = spike_summary(spikes);
   tables_step_ = state.step;
-  return spikes;
 }
 
 void RunWriter::write_state(const TrainState& state, RunState run_state) {

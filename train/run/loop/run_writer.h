@@ -97,7 +97,7 @@ class RunWriter {
 
  private:
   void write_state(const TrainState& state, RunState run_state);
-  std::vector<SpikeRecord> write_tables(const TrainState& state);
+  void write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
   std::filesystem::path replaced_next_;  ///< what the next checkpoint replaces, if not empty
@@ -106,6 +106,7 @@ class RunWriter {
   std::optional<EventWriter> events_;  ///< set with log.tensorboard
   Progress progress_;
   Index tables_step_ = 0;              ///< step at which metrics.h5 and spikes.csv were written
+  std::string spikes_;                 ///< summary of the spikes in the tables
   std::optional<AttentionMaps> maps_;  ///< maps of the last diagnostics
   double flops_per_token_;             ///< training FLOPs per token
   double peak_;                        ///< peak FLOP/s of all processes

@@ -175,12 +175,13 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   step.squared_log_z = terms.squared_log_z;
   step.router_loss = terms.router_loss;
   update(state, step);
+  // Repeats the step with its own factor of the gradient, which depends on state.step.
+  if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   state.step = step.step;
   state.grad_norms.push_back(step.norms.global);
   state.loss_spikes.add(step.loss);
   state.grad_spikes.add(step.norms.global);
   step.seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   return step;
 }
 

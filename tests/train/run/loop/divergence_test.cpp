@@ -121,6 +121,22 @@ TEST(Divergence, has_no_op_if_all_values_of_the_step_are_finite) {
   EXPECT_EQ(first_non_finite_op_in_validation(state), "");
 }
 
+// The factor of the last of two steps is representable, but twice the factor, of a third step, is
+// not. Tiny embeddings enlarge the gradient in the first norm, which overflows.
+TEST(Divergence, repeats_the_step_with_its_own_factor_of_the_gradient) {
+  if (sizeof(real) == 8) GTEST_SKIP() << "the factor overflows single precision only";
+  TinyProject project;
+  project.config.train.steps = 2;
+  project.config.train.gradient_ramp = 2e38;
+  TrainState state(project.config);
+  state.step = 1;
+  Tensor& embeddings = state.model.parameters().find("model.embed_tokens.weight")->value;
+  for (real& x : embeddings.values()) x *= static_cast<real>(1e-4);
+  const Step step = train_step(state);
+  ASSERT_TRUE(step.diverged.has_value());
+  EXPECT_EQ(step.diverged->op, "rms_norm in model.layers.0.input_layernorm, backward");
+}
+
 TEST(Divergence, does_not_depend_on_activation_checkpointing) {
   std::string ops[2];
   for (const bool recompute : {false, true}) {

@@ -216,7 +216,8 @@ set_source_files_properties(train/study/page/frame.cpp PROPERTIES
 set(exchange ${PROJECT_SOURCE_DIR}/train/run/exchange)
 set_source_files_properties(train/run/exchange/export.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_EXCHANGE_DIR=\"${exchange}\""
-  OBJECT_DEPENDS "${exchange}/modeling_difftape.py;${exchange}/exported_readme.md")
+  OBJECT_DEPENDS
+  "${exchange}/modeling_difftape.py;${exchange}/exported_readme.md;${exchange}/exported_documents.md")
 set_source_files_properties(train/run/data/sources.cpp PROPERTIES
   COMPILE_DEFINITIONS "DIFFTAPE_EIGEN_HEADERS=\"${EIGEN_HEADERS}\"")
 

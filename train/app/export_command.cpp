@@ -21,12 +21,20 @@ void export_as_told(const ExportArguments& a) {
                        fmt::join(names<run::ExportFormat>(), ", "));
   system::require_absent(a.out);
   const bool hf = *format == run::ExportFormat::hf;
+  const run::NamedModel model = run::open_model(a.model);
   if (hf)
-    export_hf(run::open_model(a.model), a.out);
+    export_hf(model, a.out);
   else
-    export_safetensors(run::open_model(a.model), a.out);
+    export_safetensors(model, a.out);
   fmt::print("{}\n", a.out);
-  if (hf) print_to_stderr(fmt::format("{}/{} explains how to load it\n", a.out, run::kHfReadme));
+  if (!hf) return;
+  if (const Index eos = model.config.data.eos_token_id; eos >= 0) {
+    say(
+        fmt::format("warning: with data.eos_token_id {} attention stayed within each document, but "
+                    "transformers attends across documents; {}/{} shows how to keep them apart",
+                    eos, a.out, run::kHfReadme));
+  }
+  print_to_stderr(fmt::format("{}/{} explains how to load it\n", a.out, run::kHfReadme));
 }
 
 struct ImportArguments {
@@ -39,6 +47,14 @@ void import_as_told(const ImportArguments& a) {
                        "--out: {} does not end in .h5, as checkpoints do", a.out);
   system::require_absent(a.out);
   const run::NamedModel named = run::import_model(a.weights, a.overrides);
+  for (const Parameter& p : named.model->parameters()) {
+    if (p.value.all_finite()) continue;
+    say(
+        fmt::format("warning: {} has weights that are not finite, such as NaN, so the model "
+                    "computes nothing useful; check how the file was made",
+                    p.name));
+    break;
+  }
   write_imported(named, a.out);
   fmt::print("{}: {}, {} parameters, step {}\n", a.out, named.config.model.attention.kind.name(),
              named.model->parameters().count(), named.step);

@@ -61,7 +61,29 @@ TEST_F(Exported, are_imported_as_a_checkpoint_that_all_commands_accept) {
 TEST_F(Exported, directory_explains_how_to_load_it) {
   const Outcome outcome = difftape({"export", "run", "--format", "hf", "--out", "hf"});
   EXPECT_EQ(outcome.err, "hf/README.md explains how to load it\n");
-  EXPECT_THAT(contents(project / "hf/README.md"), HasSubstr("Tokens of a model trained on text"));
+  EXPECT_THAT(contents(project / "hf/README.md"), HasSubstr("Tokens are bytes of text."));
+}
+
+TEST_F(Exported, weights_that_are_not_finite_are_a_warning) {
+  output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
+  const Words import{"import", "m.safetensors", "--out", "m.h5"};
+  EXPECT_EQ(difftape(import).err, "");
+  fs::remove(project / "m.h5");
+  std::string bytes = contents(project / "m.safetensors");
+  bytes.replace(bytes.size() - 4, 4, "\xff\xff\xff\xff");  // a NaN in F32
+  put(project / "m.safetensors", bytes);
+  EXPECT_THAT(difftape(import).err, HasSubstr("warning: model.norm.weight has weights that are not "
+                                              "finite, such as NaN"));
+}
+
+TEST_F(Exported, models_of_documents_are_exported_with_a_warning_and_the_remedy) {
+  output({"train", "tiny.yaml", "--set", "data.eos_token_id=10", "--out", "documents"});
+  EXPECT_THAT(difftape({"export", "documents", "--format", "hf", "--out", "hf"}).err,
+              HasSubstr("warning: with data.eos_token_id 10 attention stayed within each document, "
+                        "but transformers attends across documents; hf/README.md shows how"));
+  EXPECT_THAT(contents(project / "hf/README.md"),
+              AllOf(HasSubstr("which ends with token 10."),
+                    HasSubstr("position_ids=index - starts"), Not(HasSubstr("@"))));
 }
 
 TEST_F(Exported, double_precision_stays_double) {
@@ -152,7 +174,7 @@ TEST_F(Exported, weights_that_do_not_match_their_configuration_are_rejected) {
       AllOf(HasSubstr("  model.layers.2."), HasSubstr(" is missing"), HasSubstr("and 9 more")));
   EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 1"), HasSubstr("belongs to no parameter"));
   EXPECT_THAT(refused(65, R"("dtype":"F32","shape":[16])", R"("dtype":"I32","shape":[16])"),
-              HasSubstr("all must have one type"));
+              HasSubstr(" is I32: only F32, F64 and BF16 are supported; convert them"));
   EXPECT_THAT(refused(78, "d_model: 16", "d_model: -6"), HasSubstr("model.d_model"));
   EXPECT_THAT(refused(66, "difftape_config", "difftape_kconfi"),
               HasSubstr("no config.json next to it describes the model"));

@@ -17,6 +17,7 @@
 
 DIFFTAPE_ASSET(difftape_modeling, DIFFTAPE_EXCHANGE_DIR "/modeling_difftape.py")
 DIFFTAPE_ASSET(difftape_hf_readme, DIFFTAPE_EXCHANGE_DIR "/exported_readme.md")
+DIFFTAPE_ASSET(difftape_hf_documents, DIFFTAPE_EXCHANGE_DIR "/exported_documents.md")
 
 namespace difftape::run {
 namespace {
@@ -83,7 +84,46 @@ HfTensors hf_tensors(const LanguageModel& model) {
 }
 
 std::string_view modeling_file() { return {difftape_modeling_begin, difftape_modeling_end}; }
-std::string_view hf_readme() { return {difftape_hf_readme_begin, difftape_hf_readme_end}; }
+
+void replace(std::string& text, std::string_view name, std::string_view by) {
+  text.replace(text.find(name), name.size(), by);
+}
+
+/// Lines of Python between text and token ids, and a sentence on the tokenizer.
+struct PromptCode {
+  std::string_view setup, prompt, shown, note;
+};
+
+PromptCode prompt_code(const NamedModel& named) {
+  if (named.config.data.type == DataKind::text ||
+      (named.tokenizer.is_known() && named.tokenizer.model.empty()))
+    return {"", "list(b\"The \")", "bytes(i for i in ids if i < 256).decode(errors=\"replace\")",
+            "Tokens are bytes of text."};
+  if (!named.tokenizer.model.empty())
+    return {
+        "import sentencepiece\n"
+        "tokenizer = sentencepiece.SentencePieceProcessor(model_file=\"tokenizer.model\")\n",
+        "tokenizer.encode(\"The \")", "tokenizer.decode([i for i in ids if i < len(tokenizer)])",
+        "`tokenizer.model` is the SentencePiece model of the training data."};
+  return {"", "[0, 1]", "ids",
+          "The prompt and the output are token ids of the training files, whose tokenizer difftape "
+          "does not know."};
+}
+
+std::string hf_readme(const NamedModel& named) {
+  const PromptCode code = prompt_code(named);
+  std::string text(difftape_hf_readme_begin, difftape_hf_readme_end);
+  replace(text, "@SETUP@\n", code.setup);
+  replace(text, "@PROMPT@", code.prompt);
+  replace(text, "@SHOWN@", code.shown);
+  replace(text, "@TOKENIZER@", code.note);
+  const Index eos = named.config.data.eos_token_id;
+  if (eos < 0) return text;
+  std::string documents(difftape_hf_documents_begin, difftape_hf_documents_end);
+  replace(documents, "@EOS@", std::to_string(eos));
+  replace(documents, "@EOS@", std::to_string(eos));
+  return text + documents;
+}
 
 }  // namespace
 
@@ -110,7 +150,9 @@ void export_hf(const NamedModel& named, const fs::path& directory) {
   if (!tensors.unfolded.empty())
     system::replace_text(at / kUnfolded, safetensors::to_bytes({}, tensors.unfolded));
   if (needs_modeling_file(model)) system::replace_text(at / kModelingFile, modeling_file());
-  system::replace_text(at / kHfReadme, hf_readme());
+  if (!named.tokenizer.model.empty())
+    system::replace_text(at / kHfTokenizer, named.tokenizer.model);
+  system::replace_text(at / kHfReadme, hf_readme(named));
   const auto config = hf_config(model, named.config.data.eos_token_id);
   system::replace_text(at / kHfConfig, system::json_text(config, 2) + "\n");
   staged.publish();

@@ -47,18 +47,21 @@ inline constexpr const char* kUnfolded = "difftape.safetensors";
 inline constexpr const char* kModelingFile = "modeling_difftape.py";
 /// Name of the page that says how to load the model.
 inline constexpr const char* kHfReadme = "README.md";
+/// Name of the SentencePiece model of the training data.
+inline constexpr const char* kHfTokenizer = "tokenizer.model";
 
 /// Writes one safetensors file in difftape's layout. Throws OutputError.
 void export_safetensors(const NamedModel& named, const std::filesystem::path& file);
 
-/// Writes a new directory for AutoModelForCausalLM.from_pretrained, atomically. Throws UsageError
+/// Writes a new directory for AutoModelForCausalLM.from_pretrained, atomically, with the tokenizer
+/// if it is a SentencePiece model. Its README.md has the code that loads it. Throws UsageError
 /// with every reason why transformers cannot compute the model, OutputError.
 void export_hf(const NamedModel& named, const std::filesystem::path& directory);
 
 /// Imports the model of a safetensors file, or of a directory with model.safetensors and
 /// config.json. Weights equal the exported ones bit for bit. `overrides` may set keys of data.* and
-/// train.*. Throws UsageError, MissingInput, ConfigError; DataError if the file is damaged, mixes
-/// types, has an unsupported type, or if tensors are missing, unknown or of the wrong shape.
+/// train.*. Throws UsageError, MissingInput, ConfigError; DataError if the file is damaged or
+/// has an unsupported type, or if tensors are missing, unknown or of the wrong shape.
 NamedModel import_model(const std::filesystem::path& where,
                         const std::vector<std::string>& overrides = {});
 

@@ -117,22 +117,20 @@ const HfArchitecture* architecture_of(HfReader& reader) {
   return nullptr;
 }
 
-void read_attention(HfReader& reader, ModelConfig& model) {
-  const HfArchitecture* architecture = architecture_of(reader);
-  if (architecture == nullptr) return;
-  model.attention.kind = AttentionKind(architecture->kind);
-  if (architecture->mapping == MappingKind::paired) {
+void read_attention(HfReader& reader, const HfArchitecture& architecture, ModelConfig& model) {
+  model.attention.kind = AttentionKind(architecture.kind);
+  if (architecture.mapping == MappingKind::paired) {
     reader.reasons.unless(model.norm_eps == kSublnEps,
                           "rms_norm_eps: is {}, but must be {}, as in the per-head norm of V1",
                           model.norm_eps, kSublnEps);
   }
-  if (architecture->has_experts) {
+  if (architecture.has_experts) {
     model.moe.num_experts = reader.size("num_local_experts", 8);
     model.moe.num_experts_per_tok = reader.size("num_experts_per_tok", 2);
     model.moe.moe_intermediate_size = model.d_ff;
     reader.only("sliding_window", nullptr);
   }
-  if (architecture->mapping == MappingKind::doubled) {
+  if (architecture.mapping == MappingKind::doubled) {
     model.attention.pairing = reader.choice("pairing", Pairing::interleaved);
     model.attention.lambda = reader.choice("lambda_rule", LambdaKind::sigmoid);
   }
@@ -141,22 +139,27 @@ void read_attention(HfReader& reader, ModelConfig& model) {
 Config read_config(HfReader& reader) {
   Config config;
   config.run.name = "imported";
+  const HfArchitecture* known = architecture_of(reader);
+  const HfArchitecture& architecture = known ? *known : kHfArchitectures.front();
   ModelConfig& model = config.model;
   model.vocab_size = reader.size("vocab_size");
   model.d_model = reader.size("hidden_size");
   model.d_ff = reader.size("intermediate_size");
   model.num_layers = reader.size("num_hidden_layers");
   model.num_heads = reader.size("num_attention_heads");
-  model.num_kv_heads = reader.size("num_key_value_heads", model.num_heads);
+  model.num_kv_heads = reader.size("num_key_value_heads", architecture.num_key_value_heads > 0
+                                                              ? architecture.num_key_value_heads
+                                                              : model.num_heads);
   model.head_dim = reader.size("head_dim", std::max<Index>(1, model.d_model / model.num_heads));
   model.max_seq_len = reader.size("max_position_embeddings");
-  model.norm_eps = reader.number("rms_norm_eps", 1e-6);
+  model.norm_eps = reader.number("rms_norm_eps", architecture.rms_norm_eps);
+  model.rope_theta = architecture.rope_theta;
   read_rope(reader, model);
   const Json* tied = reader.find("tie_word_embeddings");
   reader.reasons.unless(tied == nullptr || tied->is_boolean(),
                         "tie_word_embeddings: is {}, but must be true or false", shown(tied));
   model.tie_word_embeddings = tied != nullptr && *tied == Json(true);
-  read_attention(reader, model);
+  if (known) read_attention(reader, architecture, model);
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
   reader.only("mlp_bias", false);

@@ -69,7 +69,17 @@ void require_layers(const safetensors::File& file, Index layers) {
                       file.path().string(), file.tensors().size(), layers, kRemedy);
 }
 
-/// Throws DataError unless a file contains exactly these tensors, all of one supported type.
+/// Returns true for a tensor that transformers does not read either: the rotary frequencies, which
+/// older versions stored, and the output projection of a model whose embeddings are that too.
+bool is_ignored(const safetensors::File& file, const std::string& name, const Entry& entry) {
+  if (name.ends_with(".rotary_emb.inv_freq")) return true;
+  const auto tied = file.tensors().find("model.embed_tokens.weight");
+  return name == "lm_head.weight" && tied != file.tensors().end() &&
+         tied->second.dtype == entry.dtype && tied->second.shape == entry.shape &&
+         tied->second.bytes == entry.bytes;
+}
+
+/// Throws DataError unless a file contains exactly these tensors, all of supported types.
 void require_tensors(const safetensors::File& file, const std::vector<Wanted>& wanted) {
   std::vector<std::string> problems;
   for (const auto& [name, shape] : wanted) {
@@ -84,17 +94,17 @@ void require_tensors(const safetensors::File& file, const std::vector<Wanted>& w
   std::set<std::string_view> names;
   for (const Wanted& each : wanted) names.insert(each.name);
   for (const auto& [name, entry] : file.tensors())
-    if (!names.contains(name))
-      problems.push_back(fmt::format("{} {} belongs to no parameter", name, entry.shape_text()));
-  const auto& [first, of_first] = *file.tensors().begin();
+    if (!names.contains(name) && !is_ignored(file, name, entry))
+      problems.push_back(fmt::format("{} {} {}", name, entry.shape_text(),
+                                     name == "lm_head.weight"
+                                         ? "differs from the embeddings, to which the model ties it"
+                                         : "belongs to no parameter"));
+  std::set<std::string_view> types;
   for (const auto& [name, entry] : file.tensors()) {
-    if (entry.dtype == of_first.dtype) continue;
-    problems.push_back(fmt::format("{} is {}, but {} is {}; all must have one type", first,
-                                   of_first.dtype, name, entry.dtype));
-    break;
+    const std::string why = safetensors::why_not_read(entry.dtype);
+    if (names.contains(name) && !why.empty() && types.insert(entry.dtype).second)
+      problems.push_back(fmt::format("{} is {}: {}", name, entry.dtype, why));
   }
-  const std::string why = safetensors::why_not_read(of_first.dtype);
-  if (!why.empty()) problems.push_back(fmt::format("the tensors are {}: {}", of_first.dtype, why));
   throw_if<DataError>(!problems.empty(), "{} does not match its configuration; {}:{}",
                       file.path().string(), kRemedy, first_of(problems));
 }

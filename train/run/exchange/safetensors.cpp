@@ -111,6 +111,10 @@ class Reader {
   }
 
   Json header_of_file() {
+    throw_if<DataError>(bytes_.starts_with("version https://git-lfs"),
+                        "{} is a Git LFS pointer, but must be the weights; download them with `git "
+                        "lfs pull`",
+                        file_.path_.string());
     require(bytes_.size() >= kLengthBytes, "it has {} bytes, fewer than the length of a header",
             bytes_.size());
     const Size length = length_in(bytes_), left = bytes_.size() - kLengthBytes;

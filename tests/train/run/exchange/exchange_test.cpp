@@ -1,6 +1,10 @@
 // Tests that exported models come back bit for bit, and that models saved by transformers have its
 // logits.
 
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+
 #include "tests/support/test.h"
 #include "train/run/config/writer.h"
 #include "train/run/exchange/export.h"
@@ -152,6 +156,95 @@ TEST(Exchange, models_saved_by_transformers_have_the_same_logits) {
   EXPECT_LT(difference_from_transformers("diffllama"), 1e-5);
 }
 
+/// Writes a safetensors file again after `change` of its header and its data.
+void rewrite(const fs::path& path,
+             const std::function<void(nlohmann::json& header, std::string& data)>& change) {
+  const std::string bytes = contents(path);
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  nlohmann::json header = nlohmann::json::parse(bytes.substr(8, length));
+  std::string data = bytes.substr(8 + length);
+  change(header, data);
+  const std::string text = header.dump();
+  length = text.size();
+  put(path, std::string(reinterpret_cast<const char*>(&length), 8) + text + data);
+}
+
+/// Adds a tensor of F32 zeros.
+void add_zeros(nlohmann::json& header, std::string& data, const std::string& name, Index count) {
+  const std::size_t begin = data.size();
+  data.append(static_cast<std::size_t>(4 * count), '\0');
+  header[name] = {{"dtype", "F32"}, {"shape", {count}}, {"data_offsets", {begin, data.size()}}};
+}
+
+TEST(Import, ignores_what_transformers_ignores) {
+  if (sizeof(real) == 8) GTEST_SKIP() << "the tensors that are added are F32";
+  const ScratchDir dir;
+  const NamedModel model = some_model({}, true);
+  export_hf(model, dir / "hf");
+  const fs::path file = dir / "hf/model.safetensors";
+  rewrite(file, [](auto& header, auto& data) {
+    add_zeros(header, data, "model.layers.0.self_attn.rotary_emb.inv_freq", 3);
+    auto entry = header["model.embed_tokens.weight"];
+    const std::size_t begin = entry["data_offsets"][0], end = entry["data_offsets"][1];
+    const std::string copy = data.substr(begin, end - begin);
+    entry["data_offsets"] = {data.size(), data.size() + copy.size()};
+    header["lm_head.weight"] = entry;
+    data += copy;
+  });
+  expect_same(import_model(dir / "hf"), model);
+  rewrite(file, [](auto&, auto& data) { data.back() ^= 1; });
+  EXPECT_THAT(message_of<DataError>([&] { import_model(dir / "hf"); }),
+              HasSubstr("lm_head.weight (256, 24) differs from the embeddings, to which the model "
+                        "ties it"));
+  export_hf(some_model({}), dir / "untied");
+  rewrite(dir / "untied/model.safetensors",
+          [](auto& header, auto& data) { add_zeros(header, data, "model.extra", 3); });
+  EXPECT_THAT(message_of<DataError>([&] { import_model(dir / "untied"); }),
+              HasSubstr("model.extra (3) belongs to no parameter"));
+}
+
+TEST(Import, takes_weights_in_bf16_beside_norms_in_f32) {
+  if (sizeof(real) == 8) GTEST_SKIP() << "the exported tensors are F64";
+  const ScratchDir dir;
+  const NamedModel model = some_model({});
+  export_hf(model, dir / "hf");
+  rewrite(dir / "hf/model.safetensors", [](auto& header, auto& data) {
+    std::string shorter;
+    for (auto& [name, entry] : header.items()) {
+      if (name == "__metadata__") continue;
+      const std::size_t begin = entry["data_offsets"][0], end = entry["data_offsets"][1];
+      const bool norm = name.find("norm") != std::string::npos;
+      const std::size_t start = shorter.size();
+      for (std::size_t i = begin; i < end; i += 4)
+        shorter += norm ? data.substr(i, 4) : data.substr(i + 2, 2);  // bf16: the upper half
+      if (!norm) entry["dtype"] = "BF16";
+      entry["data_offsets"] = {start, shorter.size()};
+    }
+    data = shorter;
+  });
+  const NamedModel read = import_model(dir / "hf");
+  for (const Parameter& p : model.model->parameters()) {
+    const Parameter& q = *read.model->parameters().find(p.name);
+    const bool norm = p.name.find("norm") != std::string::npos;
+    for (Index i = 0; i < p.value.size(); ++i) {
+      const real x = p.value.data()[i];
+      EXPECT_NEAR(q.value.data()[i], x, norm ? 0 : std::abs(x) / 128) << p.name;
+    }
+  }
+}
+
+TEST(Import, of_a_router_that_chooses_one_expert_gives_it_the_weight_1) {
+  const ScratchDir dir;
+  const NamedModel model = some_model(
+      {}, false, {.num_experts = 4, .num_experts_per_tok = 1, .moe_intermediate_size = 8});
+  export_hf(model, dir / "hf");
+  const NamedModel read = import_model(dir / "hf");
+  EXPECT_TRUE(read.config.model.moe.norm_topk_prob) << "as MixtralTopKRouter, which divides by the "
+                                                       "sum of the chosen probabilities";
+  expect_same(read, model);
+}
+
 /// Imports an exported directory after a change.
 struct ChangedExport : testing::Test {
   ChangedExport() { export_hf(some_model({.kind = "diff_v1"}), dir / "hf"); }
@@ -230,6 +323,23 @@ TEST(Export, readme_has_the_code_of_the_page_on_interoperability) {
   const std::string page = contents(source / "docs/interoperability.md");
   EXPECT_EQ(code(contents(dir / "hf/README.md")),
             std::regex_replace(code(page), std::regex("\"exported\""), "\".\""));
+}
+
+TEST(Export, readme_has_code_for_the_tokens_of_the_model) {
+  const ScratchDir dir;
+  NamedModel model = some_model({.kind = "softmax"});
+  model.config.data.type = DataKind::tokens;
+  export_hf(model, dir / "unknown");
+  EXPECT_THAT(contents(dir / "unknown/README.md"),
+              AllOf(HasSubstr("torch.tensor([[0, 1]])"), HasSubstr("\nprint(ids)\n"),
+                    Not(HasSubstr("bytes("))));
+  EXPECT_FALSE(fs::exists(dir / "unknown/tokenizer.model"));
+  model.tokenizer = {"en.model", "a SentencePiece model"};
+  export_hf(model, dir / "known");
+  EXPECT_THAT(contents(dir / "known/README.md"),
+              AllOf(HasSubstr("SentencePieceProcessor(model_file=\"tokenizer.model\")\n"),
+                    HasSubstr("torch.tensor([tokenizer.encode(\"The \")])"), Not(HasSubstr("@"))));
+  EXPECT_EQ(contents(dir / "known/tokenizer.model"), "a SentencePiece model");
 }
 
 }  // namespace

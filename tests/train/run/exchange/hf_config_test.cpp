@@ -200,6 +200,25 @@ TEST_F(HfConfigReader, knows_the_names_of_older_versions) {
   EXPECT_EQ(found.head_dim, 32);
 }
 
+// The values of LlamaConfig(), MixtralConfig() and DiffLlamaConfig() in transformers 5.24.
+TEST_F(HfConfigReader, takes_missing_keys_from_the_defaults_of_the_architecture) {
+  const auto without = [&](const std::string& type) {
+    ModelConfig model = of_kind(type == "diffllama" ? "diff_v1" : "softmax");
+    model.num_heads = 8;
+    model.num_kv_heads = 2;
+    if (type == "mixtral") model.moe = {.num_experts = 4, .moe_intermediate_size = 8};
+    Json json = hf_config(model, -1);
+    EXPECT_EQ(json["model_type"], type);
+    for (const char* key : {"rope_theta", "rope_parameters", "rms_norm_eps", "num_key_value_heads"})
+      json.erase(key);
+    const ModelConfig read_back = read(json).model;
+    return std::tuple(read_back.rope_theta, read_back.norm_eps, read_back.num_kv_heads);
+  };
+  EXPECT_EQ(without("llama"), std::tuple(10000., 1e-6, 8));
+  EXPECT_EQ(without("mixtral"), std::tuple(1e6, 1e-5, 8));
+  EXPECT_EQ(without("diffllama"), std::tuple(10000., 1e-5, 8));
+}
+
 TEST_F(HfConfigReader, names_every_unsupported_setting) {
   EXPECT_EQ(refusal(Json::object()), "");
   const std::string all = refusal({{"model_type", "gpt2"},

@@ -13,6 +13,7 @@
 #include "train/run/config/reader.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/grads.h"
+#include "train/run/loop/initial_settings.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
@@ -50,6 +51,12 @@ void ask_to_continue(const TrainArguments& a, const run::Config& config,
   if (!request.resume)
     request.note = fmt::format("starting at step 1 of {}, since there is no run to resume in {}",
                                config.train.steps, request.out.string());
+}
+
+/// Adds the settings that differ from those of the initial weights to the note of the request.
+void note_other_settings(const run::ResolvedConfig& resolved, run::TrainRequest& request) {
+  for (const std::string& each : other_initial_settings(resolved))
+    request.note += (request.note.empty() ? "" : "\n") + each;
 }
 
 /// Returns the directory to train in. A run directory given as the configuration trains in place.
@@ -165,7 +172,8 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   if (a.overfits) return overfit_as_told(a);
   if (system::is_there(std::filesystem::path(a.config) / "env.json"))
     run::read_env(a.config);  // rejects a run of another format before its keys are read
-  run::Config config = run::load_config(a.config, a.overrides).config;
+  run::ResolvedConfig resolved = run::load_config(a.config, a.overrides);
+  run::Config& config = resolved.config;
   for (const std::string& warning : run::warnings_of(config)) say("warning: " + warning);
   warn_if_slower();
   set_initial_weights(a, config);
@@ -179,6 +187,7 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   request.out = directory_of(a, config);
   outlive_reader();
   ask_to_continue(a, config, request);
+  if (!request.resume) note_other_settings(resolved, request);
   request.profile = a.profile;
   request.command = context.command_line;
   request.console = &std::cout;

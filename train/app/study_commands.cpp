@@ -12,6 +12,7 @@
 #include "train/app/plan.h"
 #include "train/app/scaling.h"
 #include "train/run/loop/data_parallel.h"
+#include "train/run/loop/initial_settings.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/verdicts.h"
 #include "train/study/sweep/sweep.h"
@@ -157,6 +158,8 @@ void say_warnings(const study::SweepConfig& sweep) {
   std::set<std::string> known;
   for (const study::SweepRun& each : sweep.runs) {
     if (!each.selected) continue;
+    for (const std::string& other : run::other_initial_settings(each.resolved))
+      if (known.insert(other).second) say(fmt::format("arm {}: {}", each.base_arm, other));
     for (const std::string& warning : run::warnings_of(each.config()))
       if (known.insert(warning).second)
         say(fmt::format("warning: arm {}: {}", each.base_arm, warning));

@@ -157,6 +157,32 @@ TEST_F(Exported, commands_report_errors) {
               HasSubstr("only data.*, train.*, model.max_seq_len"));
 }
 
+TEST_F(Exported, training_starts_with_settings_of_the_weights_unless_others_are_named) {
+  output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
+  output({"import", "m.safetensors", "--out", "m.h5", "--set", "model.rope_theta=500"});
+  put(project / "ft.yaml",
+      "run.name: ft\nmodel: {d_model: 16, num_layers: 2, num_heads: 2, d_ff: 24, max_seq_len: 32, "
+      "norm_eps: 0.01, attention.kind: diff_v1}\n"
+      "data: {path: text.txt, seq_len: 16, batch_size: 2}\ntrain.steps: 2\n");
+  const std::string listed =
+      "model.max_seq_len is 16 in the checkpoint, 32 here\n"
+      "model.norm_eps is 1.0e-05 in the checkpoint, 0.01 here\n";
+  const std::string theta = "model.rope_theta is 500 in the checkpoint, 10000 here";
+  EXPECT_THAT(error(78, {"train", "ft.yaml", "--init-from", "m.h5", "--out", "t"}),
+              HasSubstr("train.init_from: the weights of " + (project / "m.h5").string() +
+                        " were trained with other settings:\n  " + theta +
+                        "\nname each of these keys in the configuration or with --set; these "
+                        "lines keep the settings of the checkpoint:\n  model.rope_theta: 500\n"));
+  EXPECT_THAT(output({"train", "ft.yaml", "--init-from", "m.h5", "--set", "model.rope_theta=500",
+                      "--out", "kept"}),
+              AllOf(HasSubstr(listed), Not(HasSubstr("rope_theta"))));
+  EXPECT_THAT(output({"train", "ft.yaml", "--init-from", "m.h5", "--set", "model.rope_theta=10000",
+                      "--out", "other"}),
+              AllOf(HasSubstr("norm_eps is 1.0e-05"), HasSubstr(theta)));
+  put(project / "sweep.yaml", "base: ft.yaml\ntrain.init_from: m.h5\nsweep.lr: [1.0e-3]\n");
+  EXPECT_THAT(error(78, {"sweep", "sweep.yaml", "--out", "s", "--jobs", "1"}), HasSubstr(theta));
+}
+
 TEST_F(Exported, weights_that_do_not_match_their_configuration_are_rejected) {
   output({"export", "run", "--format", "safetensors", "--out", "m.safetensors"});
   const auto refused = [&](int exit, const std::string& old, const std::string& now) {

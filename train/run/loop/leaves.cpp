@@ -22,8 +22,8 @@ Leaf leaf_of(const Batch& micro_batch, Index leaves, Index i) {
   const LeafSpan rows = leaves_of(micro_batch.batch, leaves, i);
   Leaf leaf{micro_batch.rows({rows.begin, rows.end})};
   const Index scored = leaf.batch.scored_targets(), all = micro_batch.scored_targets();
-  leaf.weight = static_cast<double>(scored) / static_cast<double>(all);
-  if (scored == 0 && all > 0) leaf.batch.scored.clear();
+  leaf.weight = scored == 0 ? 0 : static_cast<double>(scored) / static_cast<double>(all);
+  if (scored == 0) leaf.batch.scored.clear();
   return leaf;
 }
 

@@ -30,8 +30,8 @@ struct Leaf {
   double weight = 1;  ///< its fraction of the scored targets of the micro-batch
 };
 
-/// Returns leaf i of a micro-batch. Without any scored target, it has weight 0 and counts all of
-/// them, so that the forward pass can still be observed.
+/// Returns leaf i of a micro-batch. A leaf without any scored target has weight 0 and scores all
+/// of them, so that its forward pass can still be observed.
 Leaf leaf_of(const Batch& micro_batch, Index leaves, Index i);
 
 }  // namespace difftape::run

@@ -6,8 +6,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "core/distributed.h"
+#include "core/error.h"
 #include "core/profile.h"
 #include "optim/gradient_exchange.h"
 #include "train/run/loop/leaves.h"
@@ -109,11 +112,58 @@ MicroBatches batches_of(const TrainState& state, Index number) {
   };
 }
 
+namespace {
+
+/// The micro-batches of a step that this process reads, and the numbers of scored targets of all.
+struct StepData {
+  Index first = 0;            ///< number of the first of `own` in the step
+  std::vector<Batch> own;     ///< micro-batches of which this process computes leaves
+  std::vector<Index> scored;  ///< by micro-batch of the step
+  Index total = 0;            ///< sum of `scored`
+
+  const Batch& micro_batch(Index micro) const { return own[micro - first]; }
+  /// Returns the fraction of the scored targets of the step that are in a micro-batch.
+  double fraction(Index micro) const {
+    return static_cast<double>(scored[micro]) / static_cast<double>(total);
+  }
+};
+
+StepData read_step(const MicroBatches& batches, LeafSpan share, Index pieces, Index micros) {
+  StepData data;
+  data.first = share.begin / pieces;
+  data.scored.resize(micros);
+  for (Index micro = data.first; micro * pieces < share.end; ++micro) {
+    data.own.push_back(batches(micro));
+    data.scored[micro] = data.own.back().scored_targets();
+  }
+  distributed::combine(data.scored);
+  data.total = std::accumulate(data.scored.begin(), data.scored.end(), Index{0});
+  throw_if<DataError>(data.total == 0, "all targets of a step are ignored; need at least one");
+  return data;
+}
+
+/// Returns the means of the terms of leaves over the scored tokens of the step.
+StepTerms mean_of(std::span<const StepTerms> leaves, const StepData& data, Index pieces) {
+  // Relative to the first micro-batch that counts, weights are exact if all have equal counts.
+  const auto unit = static_cast<double>(*std::ranges::find_if(data.scored, std::identity()));
+  StepTerms mean;
+  for (Index i = 0; i < std::ssize(leaves); ++i) {
+    const double weight = static_cast<double>(data.scored[i / pieces]) / unit;
+    mean.loss += weight * leaves[i].loss;
+    mean.squared_log_z += weight * leaves[i].squared_log_z;
+    mean.router_loss += weight * leaves[i].router_loss;
+  }
+  const double weights = static_cast<double>(data.total) / unit;
+  return {mean.loss / weights, mean.squared_log_z / weights, mean.router_loss / weights};
+}
+
+}  // namespace
+
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events) {
   const TrainConfig& config = state.config.train;
   const Index micros = config.gradient_accumulation_steps;
-  const double scale = gradient_ramp_at(config, state.step + 1) / static_cast<double>(micros);
+  const double ramp = gradient_ramp_at(config, state.step + 1);
   ParameterSet& parameters = state.model.parameters();
   const Index pieces = leaves_per_micro_batch(state.config, parameters.count());
   const Index leaves = micros * pieces;
@@ -122,11 +172,10 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
   if (state.qk_clip) state.qk_clip->reset();
   if (state.balancer) state.balancer->reset();
   std::vector<StepTerms> terms_of(leaves);
-  Batch micro_batch;
+  const StepData data = read_step(batches, share, pieces, micros);
   for (Index i = share.begin; i < share.end; ++i) {
     const bool last = i + 1 == share.end;
-    if (i == share.begin || i % pieces == 0) micro_batch = batches(i / pieces);
-    const Leaf leaf = leaf_of(micro_batch, pieces, i % pieces);
+    const Leaf leaf = leaf_of(data.micro_batch(i / pieces), pieces, i % pieces);
     for (Parameter& parameter : parameters) parameter.zero_grad();
     CompleteGradients gradients(parameters, [&](Parameter& parameter) {
       state.gradient_sums[parameter.position].add({i, 1}, parameter.grad);
@@ -139,7 +188,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
     terms_of[i] = {leaf.weight * static_cast<double>(terms.cross_entropy),
                    leaf.weight * terms.squared_log_z, leaf.weight * terms.router_loss};
     if (last) exchange.emplace(parameters, state.optimizer.shards(), state.gradient_sums, leaves);
-    backward(tape, loss, scale * leaf.weight);
+    backward(tape, loss, ramp * data.fraction(i / pieces) * leaf.weight);
     if (state.balancer) state.balancer->end_pass();
     gradients.hand_on_the_rest();
   }
@@ -152,16 +201,7 @@ StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
         layer.join(distributed::all_of(std::span<const real>(layer.largest)));
     if (state.balancer) state.balancer->join_processes();
   }
-  StepTerms total;
-  for (const StepTerms& terms : terms_of) {
-    total.loss += terms.loss;
-    total.squared_log_z += terms.squared_log_z;
-    total.router_loss += terms.router_loss;
-  }
-  total.loss /= static_cast<double>(micros);
-  total.squared_log_z /= static_cast<double>(micros);
-  total.router_loss /= static_cast<double>(micros);
-  return total;
+  return mean_of(terms_of, data, pieces);
 }
 
 Step train_step(TrainState& state, const Tape::Events& events) {
@@ -175,13 +215,13 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   step.squared_log_z = terms.squared_log_z;
   step.router_loss = terms.router_loss;
   update(state, step);
+  step.seconds = std::chrono::duration<double>(Clock::now() - started).count();
   // Repeats the step with its own factor of the gradient, which depends on state.step.
   if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   state.step = step.step;
   state.grad_norms.push_back(step.norms.global);
   state.loss_spikes.add(step.loss);
   state.grad_spikes.add(step.norms.global);
-  step.seconds = std::chrono::duration<double>(Clock::now() - started).count();
   return step;
 }
 

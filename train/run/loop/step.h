@@ -17,7 +17,7 @@ namespace difftape::run {
 struct Step {
   Index step = 0;  ///< number of the step, from 1
   double lr = 0;
-  double loss = 0;           ///< nats per scored token, mean over the batch, before the update
+  double loss = 0;           ///< nats per scored token of the step, before the update
   double squared_log_z = 0;  ///< mean log(sum exp(logits))^2, likewise
   double router_loss = 0;    ///< weighted losses of all routers, likewise
   double val_loss = kNaN;    ///< after the update, if validated
@@ -42,21 +42,24 @@ using MicroBatches = std::function<Batch(Index micro)>;
 /// Returns the micro-batches of step `number`, counted from 1. The state must outlive them.
 MicroBatches batches_of(const TrainState& state, Index number);
 
-/// Mean loss terms over the micro-batches of a step.
+/// Loss terms of a step: means over its scored tokens. A term of the routers is a mean over the
+/// micro-batches, each weighted by its number of scored tokens.
 struct StepTerms {
   double loss = 0;           ///< cross-entropy without z-loss, nats per scored token
   double squared_log_z = 0;  ///< mean log(sum exp(logits))^2
   double router_loss = 0;    ///< LossTerms::router_loss
 };
-/// Computes the loss terms of train.gradient_accumulation_steps micro-batches and leaves their mean
-/// gradients, including the z-loss, in the parameters that this process owns (optim/shards.h). Each
-/// process computes a contiguous part of the leaves of the step (train/run/loop/leaves.h).
-/// Gradients are summed along a tree over all leaves (optim/tree_sum.h), so the number of processes
-/// does not change them. `events` receive the events of all tapes of this process.
+/// Computes the loss terms of step state.step + 1 and leaves its gradients, including the z-loss,
+/// in the parameters that this process owns (optim/shards.h). Both are means over the scored tokens
+/// of all train.gradient_accumulation_steps micro-batches, so the cut into micro-batches does not
+/// change them. Each process computes a contiguous part of the leaves of the step
+/// (train/run/loop/leaves.h). Gradients are summed along a tree over all leaves (optim/tree_sum.h),
+/// so the number of processes does not change them. `events` receive the events of all tapes of
+/// this process. Throws DataError if no target of the step is scored.
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events = {});
 
-/// Takes the next step: gradients averaged over the micro-batches, clipping and update, unless
+/// Takes the next step: gradients averaged over the scored tokens, clipping and update, unless
 /// optim.on_spike skips it. If the loss or a gradient is not finite, the parameters do not change
 /// and `diverged` is set; the gradients are then computed again to find the op. `events` receive
 /// the events of all tapes.

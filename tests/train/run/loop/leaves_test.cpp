@@ -78,20 +78,24 @@ TEST(Leaves, weigh_nothing_without_a_scored_target) {
   EXPECT_EQ(first.weight, 0);
   EXPECT_EQ(first.batch.scored_targets(), 16) << "its forward pass has a loss";
   Batch none = uneven_batch(1);
-  EXPECT_EQ(leaf_of(none, 1, 0).batch.scored_targets(), 0) << "which cross_entropy rejects";
+  EXPECT_EQ(leaf_of(none, 1, 0).weight, 0);
+  EXPECT_EQ(leaf_of(none, 1, 0).batch.scored_targets(), 16);
 }
 
-/// Returns loss and gradients of the whole micro-batches, without leaves.
+/// Returns loss and gradients of the whole micro-batches, without leaves. Both are means over the
+/// scored tokens of all of them.
 double whole_step(TrainState& state, const std::vector<Batch>& batches,
                   std::vector<Tensor>& gradients) {
-  double loss = 0;
+  double loss = 0, scored = 0;
+  for (const Batch& batch : batches) scored += static_cast<double>(batch.scored_targets());
   for (Parameter& p : state.model.parameters()) p.zero_grad();
   for (const Batch& batch : batches) {
     Tape tape;
     LossTerms terms;
     const Var mean = state.loss(tape, batch, &terms);
-    tape.backward(mean, Tensor::scalar(1 / static_cast<real>(batches.size())));
-    loss += static_cast<double>(terms.cross_entropy) / static_cast<double>(batches.size());
+    const double weight = static_cast<double>(batch.scored_targets()) / scored;
+    tape.backward(mean, Tensor::scalar(static_cast<real>(weight)));
+    loss += weight * static_cast<double>(terms.cross_entropy);
   }
   for (const Parameter& p : state.model.parameters()) gradients.push_back(p.grad.clone());
   return loss;
@@ -153,13 +157,13 @@ TEST(Leaves, leave_what_observers_of_a_step_see) {
   EXPECT_NEAR(state.qk_clip->seen().largest, largest, 1e-5 * std::abs(largest));
 }
 
-TEST(Leaves, without_any_scored_target_in_the_micro_batch_are_an_error) {
+TEST(Leaves, of_a_step_without_any_scored_target_are_an_error) {
   TinyProject project;
   Batch none = uneven_batch(2);
   std::ranges::fill(none.scored, 0);
   TrainState state(project.config, std::make_unique<FixedBatches>(std::vector{none}, 256));
   EXPECT_THAT([&] { train_step(state); },
-              ThrowsMessage<DataError>(HasSubstr("targets are ignored; need at least one")));
+              ThrowsMessage<DataError>("all targets of a step are ignored; need at least one"));
 }
 
 /// Returns the error of starting so many processes.

@@ -107,14 +107,11 @@ struct DataConfig {
   BackcopyConfig backcopy{};
 };
 
-/// Default limit of the final validation on text or tokens, batches.
-inline constexpr Index kFinalEvalBatches = 1000;
-
 struct TrainConfig {
   Index steps = 500;
   Index eval_interval = 100;  ///< 0: only at the end
   Index eval_batches = 8;
-  Index final_eval_batches = 0;   ///< after the last step; 0: kFinalEvalBatches or eval_batches
+  Index final_eval_batches = 0;   ///< after the last step; 0: all, or eval_batches of a task
   Index checkpoint_interval = 0;  ///< 0: only at the end
   /// Also after so many minutes without a checkpoint; the next one replaces it. 0: never.
   double checkpoint_minutes = 5;
@@ -171,11 +168,11 @@ inline double gradient_ramp_at(const TrainConfig& train, Index step) {
 }
 
 /// Returns the number of batches that the validation after a step reads, at most `available`.
-/// The final validation reads train.final_eval_batches; if that is 0, it reads kFinalEvalBatches of
-/// text or tokens. All others read train.eval_batches.
+/// The final validation reads train.final_eval_batches; if that is 0, it reads all text or tokens.
+/// All others read train.eval_batches.
 inline Index batches_to_validate(const Config& config, Index step, Index available) {
   const TrainConfig& train = config.train;
-  const Index by_default = is_task(config.data.type) ? train.eval_batches : kFinalEvalBatches;
+  const Index by_default = is_task(config.data.type) ? train.eval_batches : available;
   const Index last = train.final_eval_batches > 0 ? train.final_eval_batches : by_default;
   return std::min(step == train.steps ? last : train.eval_batches, available);
 }

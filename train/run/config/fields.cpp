@@ -152,14 +152,14 @@ std::vector<Field> train_fields() {
                            kDecides | kOfTask | kBesideModel),
       field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
                                    "Steps between validations; 0 means only at the end."),
-      field<at, &T::eval_batches>("train.eval_batches", between(1, kMaxSize), "batches",
-                                  "Number of batches in one validation."),
+      field<at, &T::eval_batches>(
+          "train.eval_batches", between(1, kMaxSize), "batches",
+          "Number of batches in one validation; every domain of text or tokens gives "
+          "about the same fraction of its sequences."),
       field<at, &T::final_eval_batches>(
           "train.final_eval_batches", between(0, kMaxSize), "batches",
-          fmt::format(
-              "Number of batches in the final validation; 0 means all held-out batches up to "
-              "{}, or train.eval_batches of a generated task.",
-              kFinalEvalBatches)),
+          "Number of batches in the final validation; 0 means all held-out text or tokens, or "
+          "train.eval_batches of a generated task."),
       field<at, &T::checkpoint_interval>(
           "train.checkpoint_interval", at_least(0), "steps",
           "Steps between checkpoints; 0 means every train.checkpoint_minutes and at the end.",

@@ -123,13 +123,8 @@ class Dataset : public ValidationData {
   /// of the step, so a step reads the same sequences for every split into micro-batches.
   virtual Batch train_batch(Index step, Index micro) const = 0;
 
-  /// Returns the entropy of a token given the previous one, in nats per token, from the pairs in
-  /// the training data; a model with a higher loss has learned less than a table of pairs.
-  /// Generated data have none.
-  virtual std::optional<double> bigram_entropy() const { return std::nullopt; }
-
-  /// Returns the names of the files that data.val_fraction holds out; empty if it cuts blocks.
-  virtual std::vector<std::string> held_out_files() const { return {}; }
+  /// Returns a warning to print at the start of a run; empty without one.
+  virtual std::string warning() const { return {}; }
 };
 
 /// A dataset of batches in memory. Batch i is micro-batch i of every step and validation batch i;
@@ -162,7 +157,8 @@ std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfi
                                       std::uint64_t seed, Index micro_batches = 1);
 
 /// Returns all tokens of data.path, which --data of eval sets, of type text or tokens, for
-/// validation: every token except the first is a target once, predicted from up to seq_len tokens.
+/// validation: every token except the first of each file is a target once, predicted from up to
+/// seq_len tokens.
 /// Throws like make_dataset, but names --data, and DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model);
 

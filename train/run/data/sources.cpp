@@ -168,14 +168,15 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
   Digest payload;
   std::vector<std::int32_t> tokens;
   for (const TokenFile& file : files_) {
+    Digest of_file;
     for (Index at = 0; at < file.size; at += kPiece) {
       tokens.resize(std::min(kPiece, file.size - at));
-      payload.add(read_tokens(file, at, tokens));
+      const std::span<const std::byte> bytes = read_tokens(file, at, tokens);
+      payload.add(bytes);
+      of_file.add(bytes);
       check(file, at, tokens);
     }
-    if (domains.empty() || domains.back().domain != file.domain)
-      domains.push_back({file.domain, {size(), size()}});
-    domains.back().span.end += file.size;
+    parts.push_back({file.domain, {size(), size() + file.size}, of_file.hex()});
     ends_.push_back(size() + file.size);
   }
   files = std::ssize(files_);

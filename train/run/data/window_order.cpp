@@ -7,18 +7,17 @@
 
 namespace difftape::run {
 
-ShuffledWindows::ShuffledWindows(std::vector<Span> spans, Index window, Index stride)
-    : spans_(std::move(spans)), window_(window), stride_(stride) {
-  for (const Span& span : spans_)
-    if (span.size() >= window) size_ += 1 + (span.size() - window) / stride;
+ShuffledWindows::ShuffledWindows(std::vector<Span> spans, WindowCut cut)
+    : spans_(std::move(spans)), cut_(cut) {
+  for (const Span& span : spans_) size_ += cut_.count(span);
 }
 
-std::vector<Index> ShuffledWindows::starts(Index first, Index count) const {
+Span ShuffledWindows::window(Index nth) const {
   constexpr Index kShortest = Index{1} << 16, kGrowth = 4;
-  const Index end = first + count;
-  if (end > std::ssize(known_))
-    known_ = prefix(std::min(size_, std::max(kShortest, kGrowth * end)));
-  return {known_.begin() + first, known_.begin() + end};
+  if (nth >= std::ssize(known_))
+    known_ = prefix(std::min(size_, std::max(kShortest, kGrowth * (nth + 1))));
+  const Index begin = known_[nth];
+  return cut_.at(*std::ranges::upper_bound(spans_, begin, {}, &Span::end), begin);
 }
 
 /// Orders the windows by a random key of each. Keeps at most twice `length` of them in memory.
@@ -27,8 +26,8 @@ std::vector<Index> ShuffledWindows::prefix(Index length) const {
   std::vector<std::pair<std::uint64_t, Index>> least;  // keys and first tokens
   std::uint64_t window = 0;
   for (const Span& span : spans_) {
-    for (Index begin = span.begin; begin + window_ <= span.end; begin += stride_) {
-      least.emplace_back(keys.bits(window++), begin);
+    for (Index n = 0; n < cut_.count(span); ++n) {
+      least.emplace_back(keys.bits(window++), span.begin + n * cut_.stride);
       if (std::ssize(least) < 2 * length) continue;
       std::ranges::nth_element(least, least.begin() + length);
       least.resize(length);

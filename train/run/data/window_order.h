@@ -2,6 +2,7 @@
 // The orders in which windows of a row of tokens are read: shuffled for validation, epoch after
 // epoch for training.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,25 +14,45 @@ namespace difftape::run {
 /// The seed of orders that are the same in every run.
 inline constexpr std::uint64_t kAnySeed = 0;
 
-/// The windows of `window` tokens that fit into each span, `stride` tokens apart, in a fixed
-/// shuffled order, so any prefix samples all spans. Memory grows with the longest prefix that was
-/// read, not with the number of windows. Not to be shared by threads.
+/// Rule that cuts a span into windows of `window` tokens, which begin `stride` tokens apart.
+struct WindowCut {
+  Index window, stride;
+  /// Tokens after the last whole window make a shorter one. Without, only a span without any whole
+  /// window is a shorter one. A window has at least two tokens.
+  bool tails = false;
+
+  /// Returns the window of a span that begins at `begin`; a size below 2 means that there is none.
+  Span at(const Span& span, Index begin) const {
+    const Index end = std::min(begin + window, span.end);
+    const bool counts = end - begin == window || tails || begin == span.begin;
+    return {begin, counts ? end : begin};
+  }
+  /// Returns the number of windows of a span.
+  Index count(const Span& span) const {
+    const Index whole = span.size() < window ? 0 : 1 + (span.size() - window) / stride;
+    return whole + (at(span, span.begin + whole * stride).size() >= 2 ? 1 : 0);
+  }
+};
+
+/// The windows of ordered spans in a fixed shuffled order, so any prefix samples all spans. Memory
+/// grows with the longest prefix that was read, not with the number of windows. Not to be shared by
+/// threads.
 class ShuffledWindows {
  public:
-  ShuffledWindows(std::vector<Span> spans, Index window, Index stride);
+  ShuffledWindows(std::vector<Span> spans, WindowCut cut);
 
   /// Returns the number of windows.
   Index size() const { return size_; }
-  /// Returns the first tokens of windows [first, first + count) of the order. They must exist.
-  std::vector<Index> starts(Index first, Index count) const;
+  /// Returns window `nth` of the order. It must exist.
+  Span window(Index nth) const;
 
  private:
   std::vector<Index> prefix(Index length) const;
 
   std::vector<Span> spans_;
-  Index window_, stride_;
+  WindowCut cut_;
   Index size_ = 0;
-  mutable std::vector<Index> known_;  ///< a prefix of the order
+  mutable std::vector<Index> known_;  ///< first tokens of a prefix of the order
 };
 
 /// Order of the training windows of `seq_len` + 1 tokens, epoch after epoch. The windows of an

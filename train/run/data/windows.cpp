@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <stdexcept>
-#include <unordered_map>
 
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "core/random.h"
+#include "train/run/data/held_out.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 namespace {
@@ -35,12 +35,14 @@ void append(std::vector<Span>& spans, const Span& next) {
     spans.push_back(next);
 }
 
-/// Returns the domains of a source; empty if there is only one or more than kMostDomains.
-std::vector<DomainSpan> told_apart(const TokenSource& source) {
-  std::set<std::string> names;
-  for (const DomainSpan& each : source.domains) names.insert(each.domain);
-  const bool few = names.size() > 1 && std::ssize(names) <= kMostDomains;
-  return few ? source.domains : std::vector<DomainSpan>();
+/// Returns the number of tokens in files of `val` that are also files of `train`.
+Index shared_tokens(const TokenSource& train, const TokenSource& val) {
+  std::set<std::string> known;
+  for (const SourcePart& part : train.parts) known.insert(part.digest);
+  Index shared = 0;
+  for (const SourcePart& part : val.parts)
+    if (known.contains(part.digest)) shared += part.span.size();
+  return shared;
 }
 
 class Windows : public Dataset {
@@ -48,15 +50,14 @@ class Windows : public Dataset {
   Windows(std::shared_ptr<const TokenSource> source, std::shared_ptr<const TokenSource> val_source,
           const DataConfig& config, std::uint64_t seed, Index micro_batches)
       : source_(std::move(source)),
-        own_val_source_(std::move(val_source)),
+        has_val_source_(val_source != nullptr),
         batch_(config.batch_size),
         of_step_(config.batch_size * micro_batches),
         window_(config.seq_len + 1),
-        split_(own_val_source_ ? Split{{{0, source_->size()}}, {{0, own_val_source_->size()}}}
+        split_(has_val_source_ ? Split{{{0, source_->size()}}, {{0, val_source->size()}}}
                                : split_by_blocks(source_->size(), window_, config.val_fraction)),
-        val_windows_(split_.val, window_, window_),
-        held_out_(split_.val,
-                  own_val_source_ ? told_apart(*own_val_source_) : std::vector<DomainSpan>()),
+        held_out_(has_val_source_ ? std::move(val_source) : source_, split_.val,
+                  {.window = window_, .stride = window_}, batch_, has_val_source_),
         epochs_(split_.train, config.seq_len, seed) {}
 
   Batch train_batch(Index step, Index micro) const override {
@@ -66,31 +67,24 @@ class Windows : public Dataset {
     return windows_at(*source_, starts, window_);
   }
 
-  Batch val_batch(Index i) const override {
-    return windows_at(val_source(), val_starts(i), window_);
-  }
-
-  std::vector<RowOrigin> val_origins(Index i) const override {
-    std::vector<RowOrigin> origins;
-    for (const Index start : val_starts(i)) origins.push_back(held_out_.origin(start));
-    return origins;
-  }
+  Batch val_batch(Index i) const override { return held_out_.batch(i); }
+  std::vector<RowOrigin> val_origins(Index i) const override { return held_out_.origins(i); }
   std::vector<std::string> domains() const override { return held_out_.domains(); }
-
-  /// Separate validation files are read completely, with a smaller last batch if necessary.
-  Index val_batches() const override {
-    return own_val_source_ ? ceil_div(val_windows_.size(), val_rows())
-                           : val_windows_.size() / val_rows();
-  }
+  Index val_batches() const override { return held_out_.batches(); }
   Index vocab_size() const override {
-    return std::max(source_->vocab_size, val_source().vocab_size);
+    return std::max(source_->vocab_size, held_out_.source().vocab_size);
   }
   TokenizerFile tokenizer() const override { return source_->tokenizer; }
-  std::vector<std::string> held_out_files() const override {
-    return source_->division ? source_->division->held_out : std::vector<std::string>();
-  }
-  std::optional<double> bigram_entropy() const override {
-    return run::bigram_entropy(*source_, split_.train);
+
+  std::string warning() const override {
+    const TokenSource& val = held_out_.source();
+    const Index shared = has_val_source_ ? shared_tokens(*source_, val) : 0;
+    if (shared == 0) return "";
+    return fmt::format(
+        "warning: {} of the {} {} of data.val_path are in files that data.path also contains, so "
+        "val/loss measures what the model memorized; train and validate on different files, or "
+        "leave out data.val_path to hold out blocks",
+        system::grouped(shared), system::grouped(val.size()), val.unit);
   }
 
   nlohmann::ordered_json info() const override {
@@ -102,36 +96,18 @@ class Windows : public Dataset {
                                 {"val_" + source_->unit, val_tokens},
                                 {"epoch_sequences", epochs_.largest()},
                                 {"xxh3_128", source_->digest}};
-    if (own_val_source_) info["val_xxh3_128"] = own_val_source_->digest;
-    if (const std::optional<Division>& division = source_->division) {
-      if (own_val_source_) info["val_files"] = own_val_source_->files;
-      if (division->val_overlap) info["val_overlap"] = *division->val_overlap;
-      info["dropped_files"] = division->dropped_files;
-      info["dropped_bytes"] = division->dropped_bytes;
-    }
+    if (has_val_source_) info["val_xxh3_128"] = held_out_.source().digest;
     return info;
   }
 
  private:
-  /// Returns the rows of a full batch, fewer if there are not enough windows.
-  Index val_rows() const { return std::min(batch_, val_windows_.size()); }
-
-  /// Returns the first tokens of the rows of a validation batch.
-  std::vector<Index> val_starts(Index i) const {
-    const Index first = i * val_rows();
-    return val_windows_.starts(first, std::min(val_rows(), val_windows_.size() - first));
-  }
-
-  const TokenSource& val_source() const { return own_val_source_ ? *own_val_source_ : *source_; }
-
   std::shared_ptr<const TokenSource> source_;
-  std::shared_ptr<const TokenSource> own_val_source_;  // null: validation is a part of source_
+  bool has_val_source_;  ///< without, validation is a part of source_
   Index batch_;
   Index of_step_;  ///< sequences per step
   Index window_;
   Split split_;
-  ShuffledWindows val_windows_;
-  HeldOut held_out_;
+  HeldOutWindows held_out_;
   Epochs epochs_;
 };
 
@@ -146,67 +122,6 @@ Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index
     rest = rest.subspan(window);
   }
   return batch;
-}
-
-namespace {
-
-/// Calls f(first, second) for each pair of neighbors in the first kCountedTokens tokens of the
-/// spans.
-template <class F>
-void for_each_pair(const TokenSource& source, const std::vector<Span>& spans, F&& f) {
-  constexpr Index kPiece = Index{1} << 14;
-  Index left = kCountedTokens;
-  std::vector<std::int32_t> tokens;
-  for (const Span& span : spans) {
-    const Index end = span.begin + std::min(span.size(), left);
-    left -= end - span.begin;
-    for (Index at = span.begin; at + 1 < end; at += kPiece) {  // pieces share one token
-      tokens.resize(std::min(kPiece + 1, end - at));
-      source.copy(at, tokens);
-      for (size_t i = 1; i < tokens.size(); ++i)
-        f(static_cast<std::uint64_t>(tokens[i - 1]), static_cast<std::uint64_t>(tokens[i]));
-    }
-  }
-}
-
-using Pairs = std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t>;
-
-/// Returns the count of each pair. A small vocabulary uses a table of all pairs, which is much
-/// faster.
-Pairs count_pairs(const TokenSource& source, const std::vector<Span>& spans) {
-  constexpr Index kInTable = 1024;
-  Pairs sorted;
-  if (source.vocab_size <= kInTable) {
-    const auto vocab = static_cast<std::uint64_t>(source.vocab_size);
-    std::vector<std::int64_t> table(vocab * vocab);
-    for_each_pair(source, spans, [&](auto first, auto second) { ++table[first * vocab + second]; });
-    for (std::uint64_t i = 0; i < table.size(); ++i) {
-      if (table[i] > 0)
-        sorted.emplace_hint(sorted.end(), std::pair(i / vocab, i % vocab), table[i]);
-    }
-    return sorted;
-  }
-  std::unordered_map<std::uint64_t, std::int64_t> counts;
-  for_each_pair(source, spans, [&](auto first, auto second) { ++counts[first << 32 | second]; });
-  for (const auto& [pair, count] : counts)
-    sorted.emplace(std::pair(pair >> 32, pair & 0xffffffff), count);
-  return sorted;
-}
-
-}  // namespace
-
-double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans) {
-  // A sorted map fixes the order of summation, and with it the bits.
-  const Pairs pairs = count_pairs(source, spans);
-  std::unordered_map<std::uint64_t, std::int64_t> firsts;
-  for (const auto& [pair, count] : pairs) firsts[pair.first] += count;
-  double sum = 0, total = 0;
-  for (const auto& [pair, count] : pairs) {
-    const auto n = static_cast<double>(count);
-    sum += n * std::log(static_cast<double>(firsts[pair.first]) / n);
-    total += n;
-  }
-  return total > 0 ? sum / total : 0;
 }
 
 Split split_by_blocks(Index size, Index window, double val_fraction) {
@@ -242,8 +157,6 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
   };
   if (val_source) {
     require("data.path", *source, 1, "one sequence of seq_len + 1; give more data");
-    require(config.val_path.empty() ? "data.path" : "data.val_path", *val_source, 1,
-            "one sequence of seq_len + 1; give more data");
     throw_if<DataError>(val_source->tokenizer.is_known() && source->tokenizer.is_known() &&
                             val_source->tokenizer != source->tokenizer,
                         "data.path was made by tokenizer {}, but data.val_path by {}; "
@@ -253,87 +166,41 @@ std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
     require("data.path", *source, 2,
             "one training and one validation sequence of seq_len + 1; give more data");
   }
+  const NameScope scope(val_source && !config.val_path.empty() ? "data.val_path" : "data.path");
   return std::make_unique<Windows>(std::move(source), std::move(val_source), config, seed,
                                    micro_batches);
-}
-
-HeldOut::HeldOut(const std::vector<Span>& spans, const std::vector<DomainSpan>& domains) {
-  if (domains.empty()) sizes_.push_back(0);
-  for (const Span& span : spans) {
-    if (domains.empty()) add(span, 0);
-    const auto ends = [](const DomainSpan& of) { return of.span.end; };
-    auto of = std::ranges::upper_bound(domains, span.begin, {}, ends);
-    for (; of != domains.end() && of->span.begin < span.end; ++of) {
-      add({std::max(span.begin, of->span.begin), std::min(span.end, of->span.end)},
-          domain_of(of->domain));
-    }
-  }
-}
-
-Index HeldOut::domain_of(const std::string& name) {
-  const auto known = std::ranges::find(names_, name);
-  if (known != names_.end()) return known - names_.begin();
-  names_.push_back(name);
-  sizes_.push_back(0);
-  return std::ssize(names_) - 1;
-}
-
-void HeldOut::add(const Span& span, Index domain) {
-  Index& size = sizes_[domain];
-  pieces_.push_back({span, domain, size});
-  size += span.size();
-}
-
-RowOrigin HeldOut::origin(Index token) const {
-  const auto begins = [](const Piece& piece) { return piece.span.begin; };
-  const Piece& piece = *std::prev(std::ranges::upper_bound(pieces_, token, {}, begins));
-  const Index place = piece.before + token - piece.span.begin;
-  return {piece.domain, kLossGroups * place / sizes_[piece.domain]};
 }
 
 namespace {
 
 class WholeRow : public ValidationData {
  public:
-  WholeRow(std::shared_ptr<const TokenSource> source, Index seq_len, Index batch_size)
-      : source_(std::move(source)),
-        seq_len_(seq_len),
-        batch_(batch_size),
-        windows_({{0, source_->size()}}, seq_len + 1, seq_len),
-        full_batches_(ceil_div(windows_.size(), batch_size)),
-        left_(source_->size() - 1 - windows_.size() * seq_len) {}
+  WholeRow(const std::shared_ptr<const TokenSource>& source, Index seq_len, Index batch_size)
+      : windows_(source, {{0, source->size()}},
+                 {.window = seq_len + 1, .stride = seq_len, .tails = true}, batch_size, false) {}
 
-  Batch val_batch(Index i) const override {
-    if (i == full_batches_) return windows_at(*source_, {{source_->size() - 1 - left_}}, left_ + 1);
-    const Index first = i * batch_, rows = std::min(batch_, windows_.size() - first);
-    return windows_at(*source_, windows_.starts(first, rows), seq_len_ + 1);
-  }
-  Index val_batches() const override { return full_batches_ + (left_ > 0 ? 1 : 0); }
-  Index vocab_size() const override { return source_->vocab_size; }
-  TokenizerFile tokenizer() const override { return source_->tokenizer; }
+  Batch val_batch(Index i) const override { return windows_.batch(i); }
+  Index val_batches() const override { return windows_.batches(); }
+  Index vocab_size() const override { return source().vocab_size; }
+  TokenizerFile tokenizer() const override { return source().tokenizer; }
   nlohmann::ordered_json info() const override {
-    return {{"type", source_->type},
-            {"files", source_->files},
-            {source_->unit, source_->size()},
-            {"xxh3_128", source_->digest}};
+    return {{"type", source().type},
+            {"files", source().files},
+            {source().unit, source().size()},
+            {"xxh3_128", source().digest}};
   }
 
  private:
-  std::shared_ptr<const TokenSource> source_;
-  Index seq_len_, batch_;
-  ShuffledWindows windows_;  ///< the full sequences
-  Index full_batches_;       ///< batches of full sequences
-  Index left_;               ///< targets after the last full sequence
+  const TokenSource& source() const { return windows_.source(); }
+
+  HeldOutWindows windows_;
 };
 
 }  // namespace
 
 std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
                                                Index seq_len, Index batch_size) {
-  throw_if<DataError>(source->size() < 2,
-                      "{} has {} {}, but must have at least two; give more data", source->from,
-                      source->size(), source->unit);
-  return std::make_unique<WholeRow>(std::move(source), seq_len, batch_size);
+  return std::make_unique<WholeRow>(source, seq_len, batch_size);
 }
 
 }  // namespace difftape::run

@@ -10,17 +10,11 @@
 
 namespace difftape::run {
 
-/// Outcome of dividing text files into training, validation and dropped files.
-struct Division {
-  Index dropped_files = 0, dropped_bytes = 0;  ///< near-duplicates
-  std::optional<double> val_overlap = {};      ///< fraction of held-out bytes also in training
-  std::vector<std::string> held_out = {};      ///< names of the held-out files
-};
-
-/// A span of a row of tokens and its domain.
-struct DomainSpan {
+/// A file of a row of tokens.
+struct SourcePart {
   std::string domain;
   Span span;
+  std::string digest = {};  ///< XXH3 of its stored tokens
 };
 
 /// A row of tokens with its metadata.
@@ -38,15 +32,15 @@ class TokenSource {
   std::string digest;    ///< XXH3 of the stored tokens
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
   TokenizerFile tokenizer;
-  std::vector<DomainSpan> domains;   ///< domains of all tokens, in order
-  std::optional<Division> division;  ///< set if files were divided
+  std::vector<SourcePart> parts;  ///< files in order; empty: one file of one domain
 };
 
 /// Makes a dataset of windows. Training sequences come in the order of Epochs; a step reads
-/// `micro_batches` micro-batches, and the next continues after them. Validation sequences do not
-/// overlap; they come from `val_source`, or from a held-out part of `source` if that is null. The
-/// dataset has the domains of `val_source` if there are 2 to kMostDomains. Throws DataError if the
-/// tokens are too few for one sequence of each, or if the tokenizers differ.
+/// `micro_batches` micro-batches, and the next continues after them. They may cross files.
+/// Validation sequences do not overlap (held_out.h); they come from `val_source`, or from held-out
+/// blocks of `source` if that is null. The dataset has the domains of `val_source` if there are 2
+/// to kMostDomains. Throws DataError if the tokens are too few for one training sequence, for one
+/// held-out block or for one validation target, or if the tokenizers differ.
 std::unique_ptr<Dataset> make_windows(std::shared_ptr<const TokenSource> source,
                                       std::shared_ptr<const TokenSource> val_source,
                                       const DataConfig& config, std::uint64_t seed,
@@ -72,11 +66,6 @@ struct Split {
   std::vector<Span> train, val;
 };
 
-/// Returns the entropy of a token given the previous one, in nats per token, from the frequencies
-/// of pairs in the first kCountedTokens tokens of the spans.
-double bigram_entropy(const TokenSource& source, const std::vector<Span>& spans);
-inline constexpr Index kCountedTokens = Index{1} << 24;
-
 /// Cuts [0, size) into blocks of 16384 tokens, or of val_fraction * size if that is less, but never
 /// less than `window`, and gives round(val_fraction * blocks) of them, at least one and not all, to
 /// validation. Which ones depends on the number of blocks alone: all seeds share one validation
@@ -86,36 +75,8 @@ Split split_by_blocks(Index size, Index window, double val_fraction);
 /// Returns the windows of `window` tokens that begin at `starts`, one per row.
 Batch windows_at(const TokenSource& source, std::span<const Index> starts, Index window);
 
-/// Domain and group of every held-out token. The held-out tokens of each domain are concatenated
-/// and cut into kLossGroups equal ranges; group g is the g-th range of every domain.
-class HeldOut {
- public:
-  /// `spans` are ordered and disjoint, and `domains` cover them. Without domains, all tokens are in
-  /// one unnamed domain.
-  HeldOut(const std::vector<Span>& spans, const std::vector<DomainSpan>& domains);
-
-  /// Returns the names of the domains in order of appearance.
-  const std::vector<std::string>& domains() const { return names_; }
-  /// Returns the domain and group of a held-out token.
-  RowOrigin origin(Index token) const;
-
- private:
-  struct Piece {
-    Span span;
-    Index domain;
-    Index before;  ///< number of earlier held-out tokens of its domain
-  };
-  Index domain_of(const std::string& name);
-  void add(const Span& span, Index domain);
-
-  std::vector<std::string> names_;
-  std::vector<Piece> pieces_;
-  std::vector<Index> sizes_;  ///< held-out tokens by domain
-};
-
-/// Makes validation data in which every token except the first is a target once. Each sequence has
-/// `seq_len` inputs and begins with the last target of the previous one; batches are in the order
-/// of ShuffledWindows. The remaining tokens, a shorter sequence, are the last batch. Throws
+/// Makes validation data in which every token except the first of each file is a target once. Each
+/// sequence has up to `seq_len` inputs and begins with the last target of the previous one. Throws
 /// DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_row(std::shared_ptr<const TokenSource> source,
                                                Index seq_len, Index batch_size);

@@ -188,6 +188,7 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   distributed::combine(scored);
   origins.share();
   if (score) score->share();
+  positions.share();
   double total = 0, weights = 0;
   for (size_t i = 0; i < losses.size(); ++i) {
     result.tokens += scored[i];
@@ -210,7 +211,8 @@ Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index 
   const Tokenizer tokenizer = tokenizer_of(file);
   Index bytes = 0;
   for (Index i = 0; i < batches; ++i)
-    for (const std::int32_t target : data.val_batch(i).targets()) bytes += tokenizer.bytes(target);
+    for (const std::int32_t target : data.val_batch(i).targets())
+      if (target != kIgnoreIndex) bytes += tokenizer.bytes(target);
   return bytes;
 }
 
@@ -226,6 +228,21 @@ void PositionLosses::add(const Batch& batch, std::span<const double> row_losses)
     const size_t at = row % static_cast<size_t>(batch.seq);
     sums_[at] += row_losses[row];
     ++counts_[at];
+  }
+}
+
+void PositionLosses::share() {
+  const auto places = static_cast<Index>(sums_.size());
+  const std::size_t most = std::ranges::max(distributed::all_of(std::span(&places, 1)));
+  sums_.resize(most);
+  counts_.resize(most);
+  const std::vector<double> sums = distributed::all_of(std::span<const double>(sums_));
+  const std::vector<Index> counts = distributed::all_of(std::span<const Index>(counts_));
+  std::ranges::fill(sums_, 0);
+  std::ranges::fill(counts_, 0);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums_[i % most] += sums[i];
+    counts_[i % most] += counts[i];
   }
 }
 

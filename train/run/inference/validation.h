@@ -119,6 +119,8 @@ class PositionLosses {
  public:
   /// Adds a batch with its LossTerms::row_losses in nats.
   void add(const Batch& batch, std::span<const double> row_losses);
+  /// All-reduces the sums; all processes must call it.
+  void share();
   /// Returns the mean cross-entropy by position, nats per scored token; NaN if none is scored.
   std::vector<double> means() const;
 

@@ -116,8 +116,6 @@ Json describe_data(const Dataset& data) {
     info["best_loss"] = best->loss;
     info["best_accuracy"] = best->accuracy;
   }
-  if (const std::optional<double> entropy = data.bigram_entropy())
-    info["bigram_entropy"] = *entropy;
   return info;
 }
 

@@ -1,7 +1,6 @@
 #include "train/run/loop/trainer.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -210,28 +209,6 @@ std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& reques
   return run;
 }
 
-/// Returns the files of both parts of the data, and names up to three that are held out.
-std::string division_note(const Json& data, const std::vector<std::string>& held_out) {
-  constexpr Index kNamed = 3;
-  const auto plural = [](Index count) { return count == 1 ? "" : "s"; };
-  const Index train = data.at("files").get<Index>(), validate = std::ssize(held_out);
-  std::string note = fmt::format("{} training file{}", train, plural(train));
-  if (validate > 0) {
-    const auto named = std::span(held_out).first(std::min(kNamed, validate));
-    note += fmt::format(
-        ", {} validation file{}: {}{} ({:.1f} % of the bytes also occur in training; "
-        "set data.val_path to choose others)",
-        validate, plural(validate), fmt::join(named, ", "),
-        validate > kNamed ? fmt::format(" and {} more", validate - kNamed) : "",
-        100 * data.at("val_overlap").get<double>());
-  }
-  if (const Index dropped = data.at("dropped_files").get<Index>(); dropped > 0) {
-    note += fmt::format("; {} near-duplicate{} ({}) dropped", dropped, plural(dropped),
-                        system::describe_bytes(data.at("dropped_bytes").get<double>()));
-  }
-  return note;
-}
-
 /// Returns the sizes of both parts of the data, and how often the steps of the run read the first.
 std::string reading_note(const Config& config, const Json& data) {
   const std::string unit = data.contains("bytes") ? "bytes" : "tokens";
@@ -262,15 +239,8 @@ void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& 
                             from->step));
   }
   const Json data = run.env.value("data", Json::object());  // as the run began
-  if (data.contains("dropped_files"))
-    writer.note(division_note(data, state.data->held_out_files()));
   if (data.contains("epoch_sequences")) writer.note(reading_note(state.config, data));
-  if (const auto entropy = data.find("bigram_entropy"); entropy != data.end()) {
-    writer.note(
-        fmt::format("bigram entropy of the data: {:.4f} nats; a model with a higher loss has "
-                    "learned less than a table of token pairs",
-                    entropy->get<double>()));
-  }
+  if (const std::string warning = state.data->warning(); !warning.empty()) writer.note(warning);
 }
 
 /// Opens the run directory of a new or resumed run. Unusable initial weights or an unusable prompt

@@ -21,8 +21,7 @@ namespace {
 void require_data(const nlohmann::ordered_json& env, const std::string& who) {
   const auto data = env.find("data");
   if (data == env.end() || !data->is_object()) return;
-  for (const char* key :
-       {"bigram_entropy", "best_loss", "best_accuracy", "xxh3_128", "val_xxh3_128"}) {
+  for (const char* key : {"best_loss", "best_accuracy", "xxh3_128", "val_xxh3_128"}) {
     const auto value = data->find(key);
     const bool text = std::string_view(key).ends_with("xxh3_128");
     if (value == data->end() || (text ? value->is_string() : value->is_number())) continue;

@@ -87,8 +87,8 @@ struct Level {
   double y;
 };
 /// Returns the levels of a chart, from values in env.json that are equal in all runs of the study.
-/// A loss has `data.best_loss` and `data.bigram_entropy`, the loss of a bigram model, in nats per
-/// token. An accuracy has `data.best_accuracy`, a fraction of scored targets.
+/// A loss has `data.best_loss` in nats per token, an accuracy `data.best_accuracy`, a fraction of
+/// scored targets.
 std::vector<Level> levels_of(const CurveChart& chart, const Study& study);
 
 /// Returns the training time in seconds after each logged step of the condition's longest run,

@@ -57,10 +57,7 @@ std::vector<Level> levels_of(const CurveChart& chart, const Study& study) {
   const auto add = [&](const char* name, double value) {
     if (svg::fits_axis(value)) levels.push_back({name, value});
   };
-  if (chart.bound == run::Bound::loss) {
-    add("best achievable", shared_number(study, "best_loss"));
-    add("bigram entropy", shared_number(study, "bigram_entropy"));
-  }
+  if (chart.bound == run::Bound::loss) add("best achievable", shared_number(study, "best_loss"));
   if (chart.bound == run::Bound::accuracy)
     add("best achievable", shared_number(study, "best_accuracy"));
   return levels;

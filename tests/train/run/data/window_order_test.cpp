@@ -134,22 +134,47 @@ TEST(Epochs, reject_spans_shorter_than_a_window) {
   EXPECT_THROW(Epochs({{0, 16}, {20, 36}}, 16, kSeed), std::logic_error);
 }
 
-/// Returns the first tokens of all windows.
-std::vector<Index> all_of(const ShuffledWindows& windows) {
-  return windows.starts(0, windows.size());
+/// Returns the windows [first, first + count) of the order.
+std::vector<Span> some_of(const ShuffledWindows& windows, Index first, Index count) {
+  std::vector<Span> some;
+  for (Index n = first; n < first + count; ++n) some.push_back(windows.window(n));
+  return some;
 }
 
-TEST(ShuffledWindows, do_not_overlap_stay_within_their_span_and_are_complete) {
-  const ShuffledWindows windows({{0, 35}, {100, 109}, {200, 230}}, 10, 10);
+/// Returns the first tokens of all windows.
+std::vector<Index> all_of(const ShuffledWindows& windows) {
+  std::vector<Index> begins;
+  for (const Span& window : some_of(windows, 0, windows.size())) begins.push_back(window.begin);
+  return begins;
+}
+
+TEST(ShuffledWindows, do_not_overlap_and_stay_within_their_span) {
+  const ShuffledWindows windows({{0, 35}, {200, 230}}, {10, 10});
   EXPECT_THAT(all_of(windows), testing::UnorderedElementsAre(0, 10, 20, 200, 210, 220));
+  for (const Span& window : some_of(windows, 0, 6)) EXPECT_EQ(window.size(), 10);
+}
+
+TEST(ShuffledWindows, of_a_short_span_are_one_shorter_window) {
+  const ShuffledWindows windows({{100, 109}, {200, 202}, {300, 301}, {400, 400}}, {10, 10});
+  EXPECT_THAT(some_of(windows, 0, windows.size()),
+              testing::UnorderedElementsAre(Span{100, 109}, Span{200, 202}));
 }
 
 TEST(ShuffledWindows, share_tokens_if_the_stride_is_smaller) {
-  EXPECT_THAT(all_of(ShuffledWindows({{0, 30}}, 10, 9)), testing::UnorderedElementsAre(0, 9, 18));
+  EXPECT_THAT(all_of(ShuffledWindows({{0, 30}}, {10, 9})), testing::UnorderedElementsAre(0, 9, 18));
+}
+
+TEST(ShuffledWindows, with_tails_reach_the_last_token) {
+  const auto windows = [](Index size) {
+    const ShuffledWindows all({{0, size}}, {10, 9, true});
+    return some_of(all, 0, all.size());
+  };
+  EXPECT_THAT(windows(19), testing::UnorderedElementsAre(Span{0, 10}, Span{9, 19}));
+  EXPECT_THAT(windows(20), testing::UnorderedElementsAre(Span{0, 10}, Span{9, 19}, Span{18, 20}));
 }
 
 TEST(ShuffledWindows, are_not_in_order) {
-  const std::vector<Index> starts = all_of(ShuffledWindows({{0, 1000}}, 10, 10));
+  const std::vector<Index> starts = all_of(ShuffledWindows({{0, 1000}}, {10, 10}));
   EXPECT_EQ(starts.size(), 100u);
   EXPECT_FALSE(std::ranges::is_sorted(starts));
 }
@@ -161,17 +186,20 @@ TEST(ShuffledWindows, are_sorted_by_the_numbers_of_the_stream_of_validation) {
   std::ranges::stable_sort(expected, {},
                            [&](Index i) { return keys.bits(static_cast<std::uint64_t>(i)); });
   for (Index& window : expected) window *= 10;
-  EXPECT_EQ(all_of(ShuffledWindows({{0, 10000}}, 10, 10)), expected);
+  EXPECT_EQ(all_of(ShuffledWindows({{0, 10000}}, {10, 10})), expected);
 }
 
 TEST(ShuffledWindows, have_one_order_however_much_of_it_is_read_first) {
   const std::vector<Span> spans{{0, 1'000'000}, {2'000'000, 4'000'000}};
-  const std::vector<Index> all = all_of(ShuffledWindows(spans, 5, 5));
-  ASSERT_EQ(all.size(), 600'000u);
-  EXPECT_EQ(std::set<Index>(all.begin(), all.end()).size(), all.size());
-  const ShuffledWindows by_parts(spans, 5, 5);  // 65,536 windows, then 400,000, then all
+  const ShuffledWindows whole(spans, {5, 5});
+  ASSERT_EQ(whole.size(), 600'000);
+  const std::vector<Span> all = some_of(whole, 0, 600'000);
+  std::set<Index> begins;
+  for (const Span& window : all) begins.insert(window.begin);
+  EXPECT_EQ(begins.size(), all.size());
+  const ShuffledWindows by_parts(spans, {5, 5});  // 65,536 windows, then 400,000, then all
   for (const Index first : {0, 99'000, 599'000, 50'000}) {
-    EXPECT_THAT(by_parts.starts(first, 1000),
+    EXPECT_THAT(some_of(by_parts, first, 1000),
                 testing::ElementsAreArray(std::span(all).subspan(first, 1000)));
   }
 }

@@ -4,6 +4,7 @@
 #include "tests/train/run/loop/tiny.h"
 #include "train/run/loop/train_state.h"
 #include "train/system/json.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 namespace {
@@ -93,23 +94,120 @@ TEST_F(HeldOutLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
   EXPECT_EQ(test::steps_with(project / "run", "val/loss/book"), (std::vector<Index>{5, 10, 12}));
   EXPECT_EQ(test::steps_with(project / "run", "val/group_loss"), (std::vector<Index>{12}));
   const auto& last = lines.back();
-  // 4,100 bytes are 241 sequences. One that begins in the last 16 bytes of a domain belongs to it.
+  // Files of 3,000, 700, 140 and 260 bytes are 176 + 41 + 8 + 15 sequences of 17 bytes.
   const double loss = last["val/loss"];
   double domains = 0;
-  domains += 177 * last["val/loss/book"].get<double>();
+  domains += 176 * last["val/loss/book"].get<double>();
   domains += 41 * last["val/loss/code"].get<double>();
   domains += 23 * last["val/loss/folder.d"].get<double>();
-  EXPECT_NEAR(domains / 241, loss, 1e-6);
+  EXPECT_NEAR(domains / 240, loss, 1e-6);
   Sum groups;
   for (std::size_t g = 0; g < 64; ++g)
     groups.add(last["val/group_loss"][g], last["val/group_tokens"][g]);
-  EXPECT_EQ(groups.tokens, 241 * 16);
+  EXPECT_EQ(groups.tokens, 240 * 16);
   EXPECT_NEAR(groups.mean(), loss, 1e-6);
   EXPECT_THAT(contents(project / "run/stdout.log"),
               HasSubstr(fmt::format(
                   "validation loss by domain: book {:.4f}, code {:.4f}, folder.d {:.4f}",
                   last["val/loss/book"].get<double>(), last["val/loss/code"].get<double>(),
                   last["val/loss/folder.d"].get<double>())));
+}
+
+/// Returns the sum of the losses of every window of 17 bytes of a text, and of a shorter text,
+/// computed one sequence at a time.
+Sum sum_of(TrainState& state, const std::string& text) {
+  Sum sum;
+  const auto add = [&](std::size_t at, std::size_t size) {
+    const auto first = text.begin() + static_cast<std::ptrdiff_t>(at);
+    std::vector<std::int32_t> tokens;
+    std::transform(first, first + static_cast<std::ptrdiff_t>(size), std::back_inserter(tokens),
+                   [](char byte) { return static_cast<unsigned char>(byte); });
+    Tape tape(Tape::Mode::inference);
+    const Batch one{1, static_cast<Index>(size) - 1, std::move(tokens)};
+    sum.add(static_cast<double>(state.loss(tape, one).value().item()),
+            static_cast<double>(size) - 1);
+  };
+  for (std::size_t at = 0; at + 17 <= text.size(); at += 17) add(at, 17);
+  if (text.size() < 17) add(0, text.size());
+  return sum;
+}
+
+TEST(Validation, counts_every_window_of_three_domains_once_for_batches_of_1_to_100) {
+  TinyProject project;
+  const std::vector<std::pair<std::string, std::string>> texts{
+      {"en", test::tiny_text().substr(0, 700)},
+      {"num", counting_text(0, 200)},
+      {"short", test::tiny_text().substr(900, 9)}};
+  for (const auto& [name, text] : texts) {
+    put(project / (name + ".txt"), text);
+    project.config.data.val_path.push_back(project / (name + ".txt"));
+  }
+  const auto validate = [](Config config, Index batch_size) {
+    config.data.batch_size = batch_size;
+    TrainState state(config);
+    state.step = config.train.steps;
+    return state.validate();
+  };
+  TrainState state(project.config);
+  Sum all;
+  std::map<std::string, double> expected;
+  for (const auto& [name, text] : texts) {
+    const Sum sum = sum_of(state, text);
+    expected["val/loss/" + name] = sum.mean();
+    all.loss += sum.loss;
+    all.tokens += sum.tokens;
+    Config alone = project.config;
+    alone.data.val_path = {project / (name + ".txt")};
+    for (const Index batch_size : {1, 7, 100})
+      EXPECT_NEAR(validate(alone, batch_size).loss, sum.mean(), 1e-6) << name;
+  }
+  EXPECT_EQ(all.tokens, (41 + 23) * 16 + 8);
+  for (Index batch_size = 1; batch_size <= 100; ++batch_size) {
+    const Validation found = validate(project.config, batch_size);
+    EXPECT_EQ(found.tokens, all.tokens) << batch_size;
+    EXPECT_NEAR(found.loss, all.mean(), 1e-6) << batch_size;
+    for (const auto& [name, loss] : std::span(found.metrics).first(3))
+      EXPECT_NEAR(loss, expected.at(name), 1e-6) << name << batch_size;
+  }
+}
+
+TEST(Validation, of_held_out_blocks_counts_every_window_once_for_batches_of_1_to_100) {
+  TinyProject project;
+  const auto validate = [&](Index batch_size) {
+    project.config.data.batch_size = batch_size;
+    TrainState state(project.config);
+    state.step = project.config.train.steps;
+    return state.validate();
+  };
+  const Validation one = validate(1);
+  EXPECT_EQ(one.tokens, 29 * 16) << "of 500 held-out bytes";
+  for (Index batch_size = 2; batch_size <= 100; ++batch_size) {
+    EXPECT_EQ(validate(batch_size).tokens, one.tokens) << batch_size;
+    EXPECT_NEAR(validate(batch_size).loss, one.loss, 1e-6) << batch_size;
+  }
+}
+
+TEST(ValidationOnTrainingData, warns_at_the_start_with_the_count_of_bytes) {
+  TinyProject project;
+  put(project / "other.txt", std::string(70, 'x'));
+  put(project / "copy.txt", test::tiny_text());
+  const auto warning = [&](std::vector<std::string> val_path) {
+    project.config.data.val_path.clear();
+    for (const std::string& name : val_path) project.config.data.val_path.push_back(project / name);
+    return TrainState(project.config).data->warning();
+  };
+  EXPECT_EQ(warning({"other.txt"}), "");
+  EXPECT_EQ(warning({}), "");
+  for (const char* name : {"text.txt", "copy.txt", "t*.txt"}) {
+    EXPECT_THAT(warning({name, "other.txt"}),
+                StartsWith(fmt::format("warning: {} of the {} bytes of data.val_path are in files "
+                                       "that data.path also contains",
+                                       system::grouped(std::ssize(test::tiny_text())),
+                                       system::grouped(std::ssize(test::tiny_text()) + 70))))
+        << name;
+  }
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  EXPECT_THAT(contents(project / "run/stdout.log"), HasSubstr("\nwarning: "));
 }
 
 TEST_F(HeldOutLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {
@@ -133,7 +231,7 @@ TEST_F(HeldOutLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_
     return std::pair(domains, state.data->val_batch(0).tokens);
   };
   const auto [domains, tokens] = first_batch();
-  EXPECT_NEAR(static_cast<double>(domains[0]), 44, 8) << "177 of 241 sequences";
+  EXPECT_NEAR(static_cast<double>(domains[0]), 44, 8) << "176 of 240 sequences";
   EXPECT_NEAR(static_cast<double>(domains[1]), 10, 6);
   EXPECT_NEAR(static_cast<double>(domains[2]), 6, 5);
   project.config.run.seed = 9;

@@ -69,7 +69,7 @@ TEST(Validation, reads_more_batches_after_the_last_step_except_for_tasks) {
   config.train = {.steps = 100, .eval_batches = 8};
   EXPECT_EQ(batches_to_validate(config, 99, kAvailable), 8);
   EXPECT_EQ(batches_to_validate(config, 99, 3), 3);
-  EXPECT_EQ(batches_to_validate(config, 100, kAvailable), kFinalEvalBatches);
+  EXPECT_EQ(batches_to_validate(config, 100, kAvailable), kAvailable);
   EXPECT_EQ(batches_to_validate(config, 100, 30), 30) << "all that is held out";
   config.data.type = DataKind::mqar;
   EXPECT_EQ(batches_to_validate(config, 100, kAvailable), 8);

@@ -149,7 +149,6 @@ TEST(DataWithoutATask, has_no_best_loss_and_no_accuracy) {
   EXPECT_FALSE(metrics_lines(project / "run").back().contains("val/accuracy"));
   const auto data = system::parse_json(contents(project / "run/env.json"))["data"];
   EXPECT_FALSE(data.contains("best_loss"));
-  EXPECT_THAT(project.console.str(), HasSubstr("\nbigram entropy of the data: "));
 }
 
 TEST(DataOfText, is_announced_with_its_sizes_and_the_times_it_is_read) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <mutex>
 #include <system_error>
 
 #include "core/error.h"
@@ -33,7 +34,7 @@ struct StoredBytes::Mapping {
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(reason)));
   }
 
-  std::string contents() const {
+  std::string contents() {
     std::string bytes(size(), '\0');
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t count = pread(descriptor.number(), bytes.data() + done, bytes.size() - done,
@@ -52,14 +53,23 @@ struct StoredBytes::Mapping {
     first = static_cast<char*>(at);
   }
 
-  void require_unchanged() const {
+  void require_unchanged() {
+    const std::lock_guard lock(checking);
     struct stat now {};
     if (fstat(descriptor.number(), &now) != 0) throw cannot_read(errno);
-    if (now.st_size == facts.st_size && now.st_mtim.tv_sec == facts.st_mtim.tv_sec &&
-        now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec)
-      return;
-    throw DataError(
-        fmt::format("{}: the file changed while it was read; start again", path.string()));
+    if (now.st_size == facts.st_size) {
+      if (now.st_mtim.tv_sec == facts.st_mtim.tv_sec &&
+          now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec)
+        return;
+      if (are_same && are_same({first + begin, count})) {
+        facts = now;
+        return;
+      }
+    }
+    throw DataError(fmt::format(
+        "{}: the file changed while it was read; restore it and continue with --resume, or start "
+        "again",
+        path.string()));
   }
 
   /// Releases mapped pages now and then, because they count as memory of the process.
@@ -75,6 +85,9 @@ struct StoredBytes::Mapping {
   struct stat facts {};
   char* first = nullptr;
   std::atomic<std::size_t> looked_at = 0;
+  std::mutex checking;               ///< guards `facts`
+  std::size_t begin = 0, count = 0;  ///< the bytes for `are_same`
+  std::function<bool(std::string_view)> are_same;
 };
 
 StoredBytes::StoredBytes(StoredBytes&&) noexcept = default;
@@ -88,6 +101,14 @@ StoredBytes::StoredBytes(const std::filesystem::path& path, std::size_t in_memor
     bytes_ = mapping_->contents();
     mapping_.reset();
   }
+}
+
+void StoredBytes::accept_if(std::size_t begin, std::size_t count,
+                            std::function<bool(std::string_view)> are_same) {
+  if (!mapping_) return;
+  mapping_->begin = begin;
+  mapping_->count = count;
+  mapping_->are_same = std::move(are_same);
 }
 
 std::string_view StoredBytes::read(std::size_t begin, std::size_t count) const {

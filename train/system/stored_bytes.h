@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,11 @@ class StoredBytes {
   /// was opened. If the file is truncated while the bytes are in use, SIGBUS kills the process.
   std::string_view read(std::size_t begin, std::size_t count) const;
   std::string_view all() const { return read(0, size_); }
+
+  /// Makes the file count as unchanged although its time of change is new, as after `touch`, if
+  /// `are_same` accepts its bytes [begin, begin + count).
+  void accept_if(std::size_t begin, std::size_t count,
+                 std::function<bool(std::string_view)> are_same);
 
  private:
   struct Mapping;

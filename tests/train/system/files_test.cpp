@@ -184,9 +184,11 @@ TEST(StoredBytes, of_a_changed_file_are_rejected_unless_they_are_in_memory) {
     const StoredBytes kept(dir / "file"), mapped(dir / "file", 0);
     put(dir / "file", now);
     EXPECT_EQ(kept.all(), "0123456789");
-    EXPECT_THAT([&] { mapped.read(2, 6); },
-                ThrowsMessage<DataError>((dir / "file").string() +
-                                         ": the file changed while it was read; start again"));
+    EXPECT_THAT(
+        [&] { mapped.read(2, 6); },
+        ThrowsMessage<DataError>((dir / "file").string() +
+                                 ": the file changed while it was read; restore it and continue "
+                                 "with --resume, or start again"));
   }
 }
 

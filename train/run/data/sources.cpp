@@ -167,7 +167,7 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
     : files_(std::move(stored)) {
   Digest payload;
   std::vector<std::int32_t> tokens;
-  for (const TokenFile& file : files_) {
+  for (TokenFile& file : files_) {
     Digest of_file;
     for (Index at = 0; at < file.size; at += kPiece) {
       tokens.resize(std::min(kPiece, file.size - at));
@@ -175,6 +175,12 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
       payload.add(bytes);
       of_file.add(bytes);
       check(file, at, tokens);
+    }
+    if (!file.pieces) {
+      const std::size_t bytes = static_cast<std::size_t>(file.size) * file.width;
+      file.bytes.accept_if(file.offset, bytes, [was = of_file.hex()](std::string_view now) {
+        return digest_of(now) == was;
+      });
     }
     parts.push_back({file.domain, {size(), size() + file.size}, of_file.hex()});
     ends_.push_back(size() + file.size);

@@ -190,13 +190,31 @@ TEST_F(TextData, larger_than_the_memory_limit_is_read_from_disk) {
   for (Index step = 0; step < 50; ++step)
     for (const std::string& row : rows(data->train_batch(step, 0)))
       EXPECT_NE((begin + begin).find(row), std::string::npos);
+  const fs::file_time_type changed = fs::last_write_time(dir / "text/b") + std::chrono::hours(1);
+  fs::last_write_time(dir / "text/b", changed);  // as `touch` does
+  for (Index step = 0; step < 50; ++step) data->train_batch(step, 0);
   fs::resize_file(dir / "text/b", large.size() / 2);
   EXPECT_THAT(
       [&] {
         for (Index step = 0; step < 50; ++step) data->train_batch(step, 0);
       },
       ThrowsMessage<DataError>((dir / "text/b").string() +
-                               ": the file changed while it was read; start again"));
+                               ": the file changed while it was read; restore it and continue "
+                               "with --resume, or start again"));
+}
+
+TEST_F(TextData, that_changes_in_place_stops_the_run) {
+  std::string large;
+  while (large.size() <= system::StoredBytes::kInMemory) large += counting_text(10000);
+  put(dir / "text", large);
+  const auto data = make(config());
+  data->train_batch(0, 0);
+  large[large.size() / 2] ^= 1;
+  std::fstream(dir / "text", std::ios::in | std::ios::out | std::ios::binary) << large;
+  fs::last_write_time(dir / "text", fs::last_write_time(dir / "text") + std::chrono::hours(1));
+  EXPECT_THAT(
+      [&] { data->train_batch(1, 0); },
+      ThrowsMessage<DataError>(HasSubstr("the file changed while it was read; restore it")));
 }
 
 TEST_F(TextData, a_small_vocabulary_is_a_config_error) {

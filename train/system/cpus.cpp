@@ -14,7 +14,7 @@ namespace difftape::system {
 std::optional<double> cpu_quota(const std::filesystem::path& root) {
   std::optional<double> least;
   for (const auto& [folder, second] : control_groups("cpu", root)) {
-    double quota = 0, period = 0;  // "max 100000" and -1 are no quota
+    double quota = 0, period = 0;  // "max 100000" and -1 mean that there is none
     if (second) {
       std::ifstream(folder / "cpu.max") >> quota >> period;
     } else {

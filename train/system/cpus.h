@@ -10,7 +10,7 @@ namespace difftape::system {
 /// nothing without a quota. `root` contains /proc and /sys.
 std::optional<double> cpu_quota(const std::filesystem::path& root = "/");
 
-/// What a process used since some time.
+/// Use of the processor by this process since some time.
 struct CpuUse {
   double seconds = 0;      ///< of wall time
   double cpu_seconds = 0;  ///< of all threads

@@ -5,12 +5,50 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 
 namespace difftape::system {
 namespace {
 
 constexpr std::size_t kGap = 2;
+
+/// Ranges of characters that a terminal shows in no column or in two, after Unicode's East Asian
+/// Width and its combining marks.
+struct WidthRange {
+  char32_t first, last;
+  std::size_t columns;
+};
+constexpr WidthRange kWidths[] = {
+    {0x0300, 0x036f, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05bd, 0},   {0x064b, 0x065f, 0},
+    {0x1100, 0x115f, 2},   {0x200b, 0x200f, 0},   {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},
+    {0x3041, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
+    {0xfe20, 0xfe2f, 0},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+    {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2}};
+
+/// Returns the number of columns of a terminal that UTF-8 text takes. Invalid bytes take one each.
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    char32_t point = length == 1 ? byte : byte & (0xffu >> (length + 1));
+    for (std::size_t i = 1; i < length && at + i < text.size(); ++i)
+      point = point << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3f);
+    const auto* const wide = std::ranges::find_if(kWidths, [point](const WidthRange& range) {
+      return point >= range.first && point <= range.last;
+    });
+    columns += wide == std::end(kWidths) ? 1 : wide->columns;
+    at += length;
+  }
+  return columns;
+}
+
+/// Returns text with spaces up to a number of columns, after it or before it.
+std::string padded(const std::string& text, std::size_t columns, bool left) {
+  const std::string spaces(columns - std::min(columns, columns_of(text)), ' ');
+  return left ? text + spaces : spaces + text;
+}
 
 /// Returns the width of a group in characters.
 std::size_t extent(const ColumnGroup& group, const std::vector<std::size_t>& widths) {
@@ -22,12 +60,12 @@ std::size_t extent(const ColumnGroup& group, const std::vector<std::size_t>& wid
 std::vector<std::size_t> widths_of(const Table& table, const std::vector<ColumnGroup>& groups) {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    std::size_t width = table.columns[c].name.size();
-    for (const auto& row : table.rows) width = std::max(width, row[c].size());
+    std::size_t width = columns_of(table.columns[c].name);
+    for (const auto& row : table.rows) width = std::max(width, columns_of(row[c]));
     widths.push_back(width);
   }
   for (const ColumnGroup& group : groups) {
-    const std::size_t needed = group.label.size() + 2, given = extent(group, widths);
+    const std::size_t needed = columns_of(group.label) + 2, given = extent(group, widths);
     if (!group.label.empty() && given < needed) widths[group.begin] += needed - given;
   }
   return widths;
@@ -40,7 +78,7 @@ std::string line_of(const std::vector<std::string>& cells) {
 }
 
 /// Returns the table restricted to some columns.
-Table columns_of(const Table& table, const std::vector<std::size_t>& columns) {
+Table part_of(const Table& table, const std::vector<std::size_t>& columns) {
   Table part;
   part.rows.resize(table.rows.size());
   for (const std::size_t c : columns) {
@@ -98,8 +136,7 @@ std::string to_text(const Table& unsafe) {
                                    : fmt::format("{:-^{}}", label, width));
   }
   const auto aligned = [&](const std::string& cell, std::size_t c) {
-    return table.columns[c].left ? fmt::format("{:<{}}", cell, widths[c])
-                                 : fmt::format("{:>{}}", cell, widths[c]);
+    return padded(cell, widths[c], table.columns[c].left);
   };
   for (std::size_t c = 0; c < table.columns.size(); ++c)
     names.push_back(aligned(table.columns[c].name, c));
@@ -121,14 +158,14 @@ std::string to_text(const Table& table, std::size_t width, std::size_t keys) {
   std::vector<std::size_t> columns = key_columns;
   const auto finish_block = [&] {
     if (!text.empty()) text += '\n';
-    text += to_text(columns_of(table, columns));
+    text += to_text(part_of(table, columns));
     columns = key_columns;
   };
   for (const ColumnGroup& group : column_groups(table.columns)) {
     if (group.begin < keys) continue;
     std::vector<std::size_t> longer = columns;
     for (std::size_t c = group.begin; c < group.end; ++c) longer.push_back(c);
-    if (columns.size() > keys && width_of(columns_of(table, longer)) > width) {
+    if (columns.size() > keys && width_of(part_of(table, longer)) > width) {
       finish_block();
       for (std::size_t c = group.begin; c < group.end; ++c) columns.push_back(c);
     } else {

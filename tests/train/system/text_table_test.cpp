@@ -41,6 +41,13 @@ TEST(Csv, a_line_reads_back_and_a_number_keeps_its_digits) {
   EXPECT_EQ(read_csv(csv_line(fields)).front(), fields);
 }
 
+TEST(TextTable, columns_are_as_wide_as_a_terminal_shows_them) {
+  // Columns by Unicode's East Asian Width: "\u6a21\u578b" takes 4, "caf\u00e9" 4, "e\u0301" 1.
+  const Table table{{{"", "arm", true}, {"", "loss"}},
+                    {{"\u6a21\u578b", "1"}, {"caf\u00e9", "2.5"}, {"e\u0301", "3"}}};
+  EXPECT_EQ(to_text(table), "arm   loss\n\u6a21\u578b     1\ncaf\u00e9   2.5\ne\u0301        3\n");
+}
+
 TEST(EditDistance, counts_insertions_deletions_replacements_and_swaps) {
   EXPECT_EQ(edit_distance("", ""), 0);
   EXPECT_EQ(edit_distance("", "abc"), 3);

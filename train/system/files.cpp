@@ -32,12 +32,29 @@ MissingInput cannot_read(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory) {
+namespace {
+
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory,
+                                            std::error_code& error) {
   std::vector<std::filesystem::path> paths;
-  std::error_code error;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error))
     paths.push_back(entry->path());
+  return paths;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  return paths_in(directory, ignored);
+}
+
+std::vector<std::filesystem::path> all_paths_in(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::vector<std::filesystem::path> paths = paths_in(directory, error);
+  throw_if<MissingInput>(bool(error), "cannot read {}: {}", directory.string(), error.message());
+  std::ranges::sort(paths, {}, &std::filesystem::path::native);
   return paths;
 }
 

@@ -52,6 +52,8 @@ inline bool is_file(const std::filesystem::path& path, std::error_code ignored =
 }
 /// Returns the paths in a directory, as far as it can be read, in any order.
 std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory);
+/// Returns all paths in a directory in byte order. Throws MissingInput if it cannot be read.
+std::vector<std::filesystem::path> all_paths_in(const std::filesystem::path& directory);
 /// Creates a directory and its parents unless it exists. Throws OutputError.
 void make_folder(const std::filesystem::path& directory);
 

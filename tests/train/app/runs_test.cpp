@@ -121,6 +121,14 @@ TEST_F(RunsCommand, reports_a_directory_without_permission) {
               "difftape: cannot read closed: Permission denied\n");
   }
   fs::permissions(dir / "closed", fs::perms(0755));
+  // A closed folder among others is an error, too, because the list would lack its runs.
+  for (const char* name : {"all/a", "all/m/b", "all/z"}) write(name, {.name = name});
+  fs::permissions(dir / "all/m", fs::perms(0));
+  EXPECT_EQ(test::error(
+                66, test::run({"runs", "all"},
+                              {.directory = dir.path(), .program = program, .unprivileged = true})),
+            "difftape: cannot read all/m: Permission denied\n");
+  fs::permissions(dir / "all/m", fs::perms(0755));
 }
 
 TEST_F(RunsCommand, rejects_a_directory_without_runs) {

@@ -33,17 +33,25 @@ std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
   return order;
 }
 
+/// Adds the runs below a folder, without the runs within runs. A linked folder is a run, but is not
+/// searched. Throws MissingInput if a folder cannot be read, because its runs would be missing.
+void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
+  for (const fs::path& path : system::all_paths_in(dir)) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    throw_if<MissingInput>(!fs::status_known(status), "cannot read {}: {}", dir.string(),
+                           error.message());
+    if (!is_directory(status)) continue;
+    if (system::is_there(path / "status.json"))
+      found.push_back(path);
+    else if (!fs::is_symlink(path, error))
+      find_runs(path, found);
+  }
+}
+
 std::vector<fs::path> runs_below(const fs::path& dir) {
   std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->is_directory(ignored) || !fs::exists(entry->path() / "status.json", ignored))
-      continue;
-    found.push_back(entry->path());
-    entry.disable_recursion_pending();
-  }
+  find_runs(dir, found);
   const std::map<std::string, std::size_t> order = order_in_index(dir);
   const auto place = [&](const fs::path& run) {
     const auto row = order.find(run.filename().string());

@@ -3,15 +3,16 @@
 
 #include <sentencepiece_trainer.h>
 
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace difftape::test {
 
-/// Trains a byte-pair model that keeps text unchanged, including newlines and spaces, like the
-/// flags of `spm_train` in train/run/data/README.md.
-inline std::string train_sentencepiece(std::vector<std::string> lines, int vocab_size) {
+/// Trains a model with options of `spm_train`.
+inline std::string train_sentencepiece(std::vector<std::string> lines,
+                                       std::unordered_map<std::string, std::string> options) {
   class Lines : public sentencepiece::SentenceIterator {
    public:
     explicit Lines(std::vector<std::string> lines) : lines_(std::move(lines)) {}
@@ -26,19 +27,31 @@ inline std::string train_sentencepiece(std::vector<std::string> lines, int vocab
   };
   Lines iterator(std::move(lines));
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(
-      std::unordered_map<std::string, std::string>{{"model_type", "bpe"},
-                                                   {"vocab_size", std::to_string(vocab_size)},
-                                                   {"normalization_rule_name", "identity"},
-                                                   {"remove_extra_whitespaces", "false"},
-                                                   {"add_dummy_prefix", "false"},
-                                                   {"allow_whitespace_only_pieces", "true"},
-                                                   {"byte_fallback", "true"},
-                                                   {"user_defined_symbols", "\n"},
-                                                   {"minloglevel", "2"}},
-      &iterator, &model);
+  options["minloglevel"] = "2";
+  const auto status = sentencepiece::SentencePieceTrainer::Train(options, &iterator, &model);
   if (!status.ok()) throw std::runtime_error(status.ToString());
   return model;
+}
+
+/// Trains a byte-pair model that keeps text unchanged, including newlines and spaces, like the
+/// flags of `spm_train` in docs/data.md.
+inline std::string train_sentencepiece(std::vector<std::string> lines, int vocab_size) {
+  return train_sentencepiece(std::move(lines), {{"model_type", "bpe"},
+                                                {"vocab_size", std::to_string(vocab_size)},
+                                                {"normalization_rule_name", "identity"},
+                                                {"remove_extra_whitespaces", "false"},
+                                                {"add_dummy_prefix", "false"},
+                                                {"allow_whitespace_only_pieces", "true"},
+                                                {"byte_fallback", "true"},
+                                                {"user_defined_symbols", "\n"}});
+}
+
+/// Trains a byte-pair model with the defaults of `spm_train` for text, which loses newlines,
+/// repeated spaces and unknown characters.
+inline std::string train_lossy_sentencepiece(std::vector<std::string> lines, int vocab_size) {
+  return train_sentencepiece(std::move(lines), {{"model_type", "bpe"},
+                                                {"vocab_size", std::to_string(vocab_size)},
+                                                {"hard_vocab_limit", "false"}});
 }
 
 }  // namespace difftape::test

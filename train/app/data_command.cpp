@@ -1,11 +1,13 @@
 // `difftape data`: converts text to tokens.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "train/app/commands.h"
+#include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/writer.h"
 #include "train/run/data/prepare/prepare.h"
 #include "train/run/data/sources.h"
@@ -81,10 +83,40 @@ system::Table table_of(const std::vector<run::DomainCounts>& domains) {
   return table;
 }
 
+/// Returns the tokenizer of a SentencePiece file, or of the model of a run or checkpoint.
+run::Tokenizer tokenizer_named(const std::string& name) {
+  if (name.empty()) return run::byte_tokenizer();
+  if (!run::names_checkpoint(name)) return run::sentencepiece_tokenizer(name);
+  const run::TokenizerFile file = run::Checkpoint(run::find_checkpoint(name)).meta().tokenizer;
+  throw_if<DataError>(!file.is_known(), "--tokenizer: the tokenizer of {} is unknown", name);
+  return run::tokenizer_of(file);
+}
+
+/// Warns if the tokens do not give back the text.
+void warn_of_loss(const run::TextLoss& loss, const std::string& tokenizer) {
+  if (!loss.any()) return;
+  std::vector<std::string> lost;
+  const auto add = [&](Index count, const char* what) {
+    if (count > 0) lost.push_back(fmt::format("{} {}", grouped(count), what));
+  };
+  add(loss.unknown, "unknown pieces");
+  add(loss.newlines, "newlines");
+  add(loss.spaces, "spaces");
+  add(loss.characters, "other characters");
+  say(fmt::format(
+      "warning: {} does not keep the text; lost: {}; to keep all of it, train the tokenizer with "
+      "--byte_fallback --normalization_rule_name=identity --remove_extra_whitespaces=false "
+      "--add_dummy_prefix=false --allow_whitespace_only_pieces --user_defined_symbols=$'\\n', see "
+      "docs/data.md",
+      tokenizer, fmt::join(lost, ", ")));
+}
+
 void prepare(PrepareArguments& a) {
   run::PrepareRequest& request = a.request;
   require_eos(request.eos_token_id);
-  request.files = run::find_source_files(absolute_paths(a.sources));
+  run::SourceFiles found = run::find_source_files(absolute_paths(a.sources));
+  say("SOURCES: " + found.note());
+  request.files = std::move(found.files);
   request.out = a.out;
   request.val_out = a.val_out;
   std::vector<std::filesystem::path> inputs;
@@ -92,8 +124,7 @@ void prepare(PrepareArguments& a) {
   require_token_file(a.out, inputs);
   for (const run::SourceFile& file : request.files)
     if (!a.val_out.empty()) require_token_file(val_file(request, file.domain), inputs);
-  request.tokenizer =
-      a.tokenizer.empty() ? run::byte_tokenizer() : run::sentencepiece_tokenizer(a.tokenizer);
+  request.tokenizer = tokenizer_named(a.tokenizer);
   request.on_progress = progress_line();
   const run::Prepared prepared = prepare_tokens(request);
   if (!prepared.domains.empty()) fmt::print("{}\n", to_text(table_of(prepared.domains)));
@@ -101,6 +132,7 @@ void prepare(PrepareArguments& a) {
              grouped(prepared.bytes),
              prepared.documents == 1 ? "1 document" : grouped(prepared.documents) + " documents",
              request.tokenizer.file.name);
+  warn_of_loss(prepared.loss, request.tokenizer.file.name);
   const std::filesystem::path held_out = val_file(request, "*");
   const std::string val_path =
       a.val_out.empty() ? "" : fmt::format(", val_path: {}", in_braces(held_out.string()));
@@ -124,7 +156,8 @@ void prepare_command(CLI::App& above) {
   add_option(command, "--out", a->out, "File to write: .bin in nanoGPT's format, or .h5")
       ->required();
   add_option(command, "--tokenizer", a->tokenizer,
-             "SentencePiece model, written by spm_train (default: bytes)");
+             "SentencePiece model, written by spm_train, or a run or checkpoint with one (default: "
+             "bytes)");
   add_option(command, "--key", a->request.key, "Key of the text in JSON lines")
       ->capture_default_str();
   add_option(command, "--eos-token-id", a->request.eos_token_id,

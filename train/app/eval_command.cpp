@@ -9,6 +9,7 @@
 
 #include "train/app/commands.h"
 #include "train/run/config/config.h"
+#include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/model.h"
 #include "train/run/inference/validation.h"
 #include "train/system/files.h"
@@ -48,17 +49,12 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
   if (a.data.empty())
     data = make_dataset(config.data, config.model, config.run.seed);
   else
-    data = make_whole_data(config.data, config.model);
+    data = make_whole_data(config.data, config.model, named.tokenizer);
   const bool others = !a.data.empty() || std::ranges::any_of(a.overrides, [](const auto& text) {
     return text.starts_with("data.") || text.starts_with("data=");
   });
   if (!others && !named.data.is_null()) require_same_data(*data, named.data, named.checkpoint);
-  const run::TokenizerFile tokenizer = data->tokenizer();
-  throw_if<DataError>(
-      tokenizer.is_known() && named.tokenizer.is_known() && tokenizer != named.tokenizer,
-      "{}: the model was trained with the tokenizer {}, but the data has {}; tokenize the data "
-      "with the model's tokenizer",
-      named.checkpoint.string(), named.tokenizer.name, tokenizer.name);
+  require_same_tokenizer(named.checkpoint, named.tokenizer, data->tokenizer());
   return data;
 }
 
@@ -76,6 +72,7 @@ Json evaluate(const EvalArguments& a) {
   const run::NamedModel named = open_with_data(a);
   const run::Config& config = named.config;
   const auto data = data_of(a, named);
+  for (const std::string& note : data->notes()) say(note);
   const bool knows_no_data = named.data.is_null() && config.data.path.empty();
   if (knows_no_data && config.data.type == run::DataKind::text)
     say("the model names no data, so the Eigen headers are read; choose other data with --data");
@@ -156,7 +153,8 @@ void eval_command(CLI::App& program, Context&) {
                   {"eval runs/mine", "eval runs/mine --data text.txt --json"});
   add_option(command, "RUN_OR_CKPT", a->model, kModelHelp)->required();
   add_option(command, "--data", a->data,
-             "File, folder or glob to evaluate in full (default: the run's validation data)");
+             "File, folder or glob to evaluate in full; text is tokenized like the training data "
+             "(default: the run's validation data)");
   add_option(command, "--batches", a->batches,
              "Number of batches (default: all; for a generated task, one validation)");
   command.add_flag("--positions", a->positions,

@@ -74,15 +74,81 @@ TEST_F(TokenizedText, reports_a_missing_or_changed_tokenizer) {
   EXPECT_EQ(generate("run", {"--tokens", "5,6"}).exit, 0);
 }
 
-TEST_F(TokenizedText, evaluates_tokens_and_explains_how_to_tokenize_text) {
+/// Returns the evaluation of `run` with all of a file.
+nlohmann::json evaluated(TinyProject& project, const std::vector<std::string>& more) {
+  const auto arguments = joined({"eval", "run", "--json"}, more);
+  return nlohmann::json::parse(test::output(project.difftape(arguments)));
+}
+
+TEST_F(TokenizedText, evaluates_text_by_the_tokenizer_of_the_model) {
   ASSERT_EQ(train("run").exit, 0);
-  fs::create_directory(project / "folder");
-  for (const char* short_text : {"short.txt", "folder/shorter.txt"})
-    put(project / short_text, "odd");
-  for (const char* text : {"corpus.txt", "short.txt", "folder"}) {
-    EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", text})),
-                HasSubstr("convert it with `difftape data prepare`"));
+  const auto tokens = evaluated(project, {"--data", "t.bin"});
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--set", "data.type=text"}}) {
+    const auto text = evaluated(project, joined({"--data", "corpus.txt"}, more));
+    EXPECT_EQ(text.at("tokens"), tokens.at("tokens"));
+    EXPECT_EQ(text.at("loss"), tokens.at("loss"));
+    EXPECT_EQ(text.at("bits_per_byte"), tokens.at("bits_per_byte"));
   }
+  fs::create_directory(project / "folder");
+  for (const char* name : {"short.txt", "folder/shorter.txt"}) put(project / name, "odd");
+  EXPECT_GE(evaluated(project, {"--data", "folder"}).at("tokens"), 1);
+  put(project / "latin1.txt", "caf\xe9 au lait");
+  EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", "latin1.txt"})),
+              HasSubstr("latin1.txt: byte 3 is not UTF-8"));
+}
+
+TEST_F(TokenizedText, has_bits_per_byte_of_the_original_text) {
+  // The default options of spm_train lose newlines and repeated spaces, so the pieces have fewer
+  // bytes than the text. Right: loss x tokens / ln 2, per byte of corpus.txt.
+  put(project / "lossy.model",
+      test::train_lossy_sentencepiece({"value of", "0 1 2 3 4 5 6 7 8 9"}, 40));
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += fmt::format("value  {}\n\n  of   {}\n", i, i * i % 977);
+  put(project / "corpus.txt", text);
+  const Outcome lossy =
+      data({"prepare", "corpus.txt", "--tokenizer", "lossy.model", "--out", "t.bin"});
+  EXPECT_THAT(lossy.err, AllOf(HasSubstr("warning: lossy.model does not keep the text; lost: "),
+                               HasSubstr(" newlines, "), HasSubstr(" spaces"),
+                               HasSubstr("--byte_fallback --normalization_rule_name=identity")));
+  ASSERT_EQ(train("run").exit, 0);
+  for (const char* name : {"t.bin", "corpus.txt"}) {
+    const auto found = evaluated(project, {"--data", name});
+    const double nats = found.at("loss").get<double>() * found.at("tokens").get<double>();
+    const double right = nats / (std::log(2.0) * static_cast<double>(text.size()));
+    EXPECT_NEAR(found.at("bits_per_byte").get<double>() / right, 1, 1e-3) << name;
+  }
+}
+
+TEST_F(TokenizedText, of_another_tokenizer_is_refused) {
+  ASSERT_EQ(train("run").exit, 0);
+  std::vector<std::string> lines;
+  for (int i = 0; i < 500; ++i) lines.push_back(fmt::format("other text {}", i));
+  put(project / "other.model", test::train_sentencepiece(lines, 400));
+  ASSERT_EQ(data({"prepare", "corpus.txt", "--tokenizer", "other.model", "--out", "o.bin"}).exit,
+            0);
+  const auto refused = HasSubstr(
+      "the model was trained with the tokenizer my.model, but the data has other.model; tokenize "
+      "the data with `difftape data prepare --tokenizer ");
+  EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", "o.bin"})), refused);
+  const std::vector<std::string> from{
+      "train", "tiny.yaml", "--init-from", "run", "--set", "model.vocab_size=600", "--out", "next"};
+  EXPECT_THAT(test::error(65, project.difftape(joined(from, {"--set", "data.type=tokens", "--set",
+                                                             "data.path=o.bin"}))),
+              refused);
+  EXPECT_THAT(test::error(65, project.difftape(from)), HasSubstr("but the data has bytes"));
+  EXPECT_FALSE(fs::exists(project / "next"));
+  ASSERT_EQ(data({"prepare", "corpus.txt", "--tokenizer", "run", "--out", "same.bin"}).exit, 0);
+  EXPECT_EQ(contents(project / "same.bin"), contents(project / "t.bin"));
+}
+
+TEST_F(TokenizedText, trains_from_the_folder_that_data_prepare_wrote) {
+  fs::create_directory(project / "d");
+  const std::string tokens = "d/c.bin";
+  ASSERT_EQ(data({"prepare", "corpus.txt", "--tokenizer", "my.model", "--out", tokens}).exit, 0);
+  const Outcome run = train("run", "d");
+  EXPECT_EQ(run.exit, 0) << run.err;
+  EXPECT_THAT(contents(project / "run/stdout.log"), HasSubstr("data.path: 1 of 3 files, "));
 }
 
 TEST_F(TokenizedText, works_with_bytes) {

@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "core/error.h"
 #include "train/run/config/writer.h"
+#include "train/run/data/prepare/tokenized_text.h"
 #include "train/run/data/sources.h"
 #include "train/run/data/tasks/task.h"
 #include "train/run/data/windows.h"
@@ -86,11 +87,24 @@ std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfi
   return dataset;
 }
 
-std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config,
-                                                const ModelConfig& model) {
-  auto row = config.type == DataKind::text
-                 ? read_text("--data", config.path)
-                 : read_token_files("--data", config.path, model.vocab_size);
+namespace {
+
+std::shared_ptr<const TokenSource> read_whole(const DataConfig& config, Index vocab_size,
+                                              const TokenizerFile& tokenizer) {
+  constexpr const char* kKey = "--data";
+  const bool as_bytes = config.type == DataKind::text && tokenizer.model.empty();
+  if (as_bytes) return read_text(kKey, config.path);
+  const bool is_text = config.type == DataKind::text || are_text(config.path);
+  if (is_text && tokenizer.is_known())
+    return tokenize_text(kKey, config.path, tokenizer_of(tokenizer), config.eos_token_id);
+  return read_token_files(kKey, config.path, vocab_size);
+}
+
+}  // namespace
+
+std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model,
+                                                const TokenizerFile& tokenizer) {
+  auto row = read_whole(config, model.vocab_size, tokenizer);
   auto data = make_whole_row(std::move(row), config.seq_len, config.batch_size);
   require_vocab_size(*data, config.type, model);
   return data;

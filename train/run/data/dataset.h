@@ -110,6 +110,13 @@ class ValidationData {
   /// Returns the tokenizer of the tokens; unknown by default.
   virtual TokenizerFile tokenizer() const { return {}; }
 
+  /// Returns the bytes of the original text per byte of the tokens' pieces, whose lengths are
+  /// `bytes`. It is 1 if the tokenizer loses nothing or the text is unknown.
+  virtual double text_bytes_per(const std::vector<Index>& /*bytes*/) const { return 1; }
+
+  /// Returns notes on the files that were read and left out.
+  virtual std::vector<std::string> notes() const { return {}; }
+
   /// Returns the accuracy grid; without rows, answers are not scored as a whole.
   virtual AccuracyGrid grid() const { return {}; }
 };
@@ -157,9 +164,10 @@ std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfi
                                       std::uint64_t seed, Index micro_batches = 1);
 
 /// Returns all tokens of data.path, which --data of eval sets, of type text or tokens, for
-/// validation: every token except the first of each file is a target once, predicted from up to
-/// seq_len tokens.
-/// Throws like make_dataset, but names --data, and DataError for fewer than two tokens.
-std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model);
+/// validation: every token except the first of each file is a target once, predicted from up to seq_len tokens.
+/// Text is tokenized by `tokenizer` if that is known and its tokens are not bytes. Throws like
+/// make_dataset, but names --data, and DataError for fewer than two tokens.
+std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model,
+                                                const TokenizerFile& tokenizer);
 
 }  // namespace difftape::run

@@ -1,98 +1,20 @@
-// Finds and reads the files of data.path. The build compiles the path of the Eigen headers into
-// this file only.
+// Reads the tokens of files. The build compiles the path of the Eigen headers into this file only.
 #include "train/run/data/sources.h"
-
-#include <glob.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "core/digest.h"
 #include "core/error.h"
-#include "train/run/data/domains.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-MissingInput cannot_read(const fs::path& path, const std::string& reason) {
-  return MissingInput(fmt::format("cannot read {}: {}", path.string(), reason));
-}
-
-/// Returns the paths that match a pattern, or the path itself if it exists under exactly that name.
-std::vector<fs::path> expand(const std::string& entry) {
-  std::error_code error;
-  if (fs::exists(entry, error)) return {entry};
-  if (error) throw cannot_read(entry, error.message());
-  glob_t found{};
-  const std::unique_ptr<glob_t, decltype(&globfree)> owner(&found, globfree);
-  if (glob(entry.c_str(), GLOB_NOSORT | GLOB_TILDE, nullptr, &found) != 0) {
-    const bool pattern = entry.find_first_of("*?[") != std::string::npos;
-    throw MissingInput(
-        fmt::format("{}: {}", entry, pattern ? "the pattern matches no file" : "no such file"));
-  }
-  return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
-}
-
-bool hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
-
-/// Returns `path` if it is a file, or the files below it if it is a directory.
-std::vector<fs::path> files_at(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_regular_file(path, error)) return {path};
-  throw_if<DataError>(!fs::is_directory(path, error),
-                      "{}: is a special file, but must be a file or a directory", path.string());
-  std::vector<fs::path> files;
-  fs::recursive_directory_iterator at(path, error), end;
-  for (; !error && at != end; at.increment(error))
-    if (hidden(at->path()))
-      at.disable_recursion_pending();
-    else if (at->is_regular_file(error))
-      files.push_back(at->path());
-  if (error) throw cannot_read(path, error.message());
-  return files;
-}
-
-}  // namespace
-
-std::vector<SourceFile> find_source_files(std::span<const std::string> entries) {
-  std::vector<std::string> fallback;
-  if (entries.empty()) entries = fallback = default_text();
-
-  std::vector<fs::path> matches;
-  std::vector<std::vector<fs::path>> files_of;  // by match
-  for (const std::string& entry : entries) {
-    bool found = false;
-    for (const fs::path& match : expand(entry)) {
-      matches.push_back(match);
-      files_of.push_back(files_at(match));
-      found = found || !files_of.back().empty();
-    }
-    throw_if<MissingInput>(!found,
-                           "{}: no files; names that begin with a dot are left out; give a file, a "
-                           "folder with files, or a pattern such as 'corpus/*.txt'",
-                           entry);
-  }
-  const std::vector<std::string> domains = domain_names(matches);
-  std::map<fs::path, SourceFile>
-      named;  // by canonical path: a file that two entries name counts once
-  for (size_t i = 0; i < matches.size(); ++i)
-    for (const fs::path& file : files_of[i])
-      named.emplace(fs::canonical(file), SourceFile{file, domains[i]});
-  std::vector<SourceFile> files;
-  for (auto& [canonical, file] : named) files.push_back(std::move(file));
-  std::ranges::sort(files, {}, [](const SourceFile& file) { return file.path.native(); });
-  return files;
-}
 
 DataError not_text(const fs::path& path, std::string_view text, Index zero, const char* remedy) {
   const bool utf32 = text.starts_with(std::string_view("\xFF\xFE\0\0", 4));
@@ -154,8 +76,10 @@ std::span<const std::byte> read_tokens(const TokenFile& file, Index begin,
   }
   const std::string_view bytes = file.bytes.read(
       file.offset + static_cast<size_t>(begin) * file.width, into.size() * file.width);
-  if (file.width == 1) widen<std::uint8_t>(bytes, into);
-  if (file.width == 2) widen<std::uint16_t>(bytes, into);
+  if (file.width == 1 && file.is_signed) widen<std::int8_t>(bytes, into);
+  if (file.width == 1 && !file.is_signed) widen<std::uint8_t>(bytes, into);
+  if (file.width == 2 && file.is_signed) widen<std::int16_t>(bytes, into);
+  if (file.width == 2 && !file.is_signed) widen<std::uint16_t>(bytes, into);
   if (file.width == 4) widen<std::uint32_t>(bytes, into);
   if (file.width == 8) widen<std::uint64_t>(bytes, into);
   return std::as_bytes(std::span(bytes));
@@ -197,6 +121,18 @@ void StoredTokens::copy(Index begin, std::span<std::int32_t> into) const {
     read_tokens(files_[file], at, into.first(here));
     into = into.subspan(here);
   }
+}
+
+double text_bytes_per(const TokenSource& source, const std::vector<Index>& bytes) {
+  if (source.text_bytes == 0) return 1;
+  Index pieces = 0;
+  std::vector<std::int32_t> tokens;
+  for (Index at = 0; at < source.size(); at += kPiece) {
+    tokens.resize(std::min(kPiece, source.size() - at));
+    source.copy(at, tokens);
+    for (const std::int32_t token : tokens) pieces += bytes[token];
+  }
+  return pieces > 0 ? static_cast<double>(source.text_bytes) / static_cast<double>(pieces) : 1;
 }
 
 }  // namespace difftape::run

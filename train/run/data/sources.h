@@ -27,16 +27,32 @@ struct SourceFile {
   std::string domain;
 };
 
+/// The files that entries name, and what their folders contain besides.
+struct SourceFiles {
+  std::vector<SourceFile> files;
+  Index bytes = 0;                              ///< size of the files
+  Index hidden = 0, sidecars = 0;               ///< files left out
+  Index left_out_bytes = 0;                     ///< size of the files left out
+  std::vector<std::filesystem::path> dangling;  ///< links in folders that lead nowhere
+
+  /// Returns "3 of 4 files, 27,000 of 30,000 bytes; left out: 1 whose name begins with a dot".
+  std::string note() const;
+};
+
 /// Returns the files that `entries` name, each once, in byte order of their paths. An entry is a
-/// file, a directory, or a POSIX glob pattern of these, in which `~` is the home directory. A
-/// directory means every file below it, except names that begin with a dot. Without entries it uses
-/// the headers of Eigen, default_text().
-/// Throws MissingInput for an entry that matches no file, DataError if it is neither a file nor a
-/// directory.
-std::vector<SourceFile> find_source_files(std::span<const std::string> entries);
+/// file, a directory, or a POSIX glob pattern of these, in which `~` is the home directory and a
+/// component `**` is any number of directories. A directory means every file below it, also through
+/// links, except names that begin with a dot. Files that `data prepare` writes next to its tokens,
+/// such as c.bin.json, count only if an entry names them. Without entries it uses the headers of
+/// Eigen, default_text().
+/// Throws MissingInput for an entry that matches no file or a link that leads nowhere, and
+/// DataError if it is neither a file nor a directory.
+SourceFiles find_source_files(std::span<const std::string> entries);
 
 /// Vocabulary size of data.type text, whose tokens are bytes.
 inline constexpr Index kBytes = 256;
+/// Name of the tokenizer whose tokens are bytes.
+inline constexpr const char* kByteTokenizer = "bytes";
 
 /// Returns the error of a text file whose byte `zero` is 0. It names the conversion of UTF-16, in
 /// which `text` begins with a byte order mark; for other files `remedy`.
@@ -61,6 +77,9 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size);
 
+/// Returns true if all files that `entries` name are text or JSON lines rather than token files.
+bool are_text(std::span<const std::string> entries);
+
 /// Returns the text of the files of data.path. Throws like read_text, and DataError if the text is
 /// too short for one training and one validation sequence.
 std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,
@@ -71,15 +90,17 @@ std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,
 std::unique_ptr<Dataset> make_token_data(const DataConfig& config, Index vocab_size,
                                          std::uint64_t seed, Index micro_batches);
 
-/// A file of tokens in its stored form, little-endian and unsigned.
+/// A file of tokens in its stored form, little-endian.
 struct TokenFile {
   std::filesystem::path path;
   std::string format;  ///< "nanoGPT .bin", for messages
   system::StoredBytes bytes;
   std::size_t offset = 0;  ///< offset of the first token, bytes
   std::size_t width = 1;   ///< bytes per token: 1, 2, 4 or 8
-  Index size = 0;          ///< number of tokens
+  bool is_signed = false;
+  Index size = 0;  ///< number of tokens
   TokenizerFile tokenizer = {};
+  Index text_bytes = 0;     ///< size of the text of the tokens, bytes; 0: unknown
   std::string domain = {};  ///< domain of the file
   /// Open HDF5 file if /tokens is stored in chunks. It is then read in pieces instead of from
   /// `bytes`.

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "train/run/data/sources.h"
+#include "train/system/file_kind.h"
 
 namespace difftape::run {
 namespace {
@@ -15,21 +16,36 @@ void require_text(const TokenFile& file, Index first, std::span<const std::int32
                  "set data.type to tokens for token files, or leave this file out");
 }
 
-std::vector<TokenFile> open_text(std::span<const std::string> entries) {
-  std::vector<TokenFile> files;
-  for (const auto& [path, domain] : find_source_files(entries)) {
-    system::StoredBytes bytes(path);
-    const auto size = std::ssize(bytes);
-    files.push_back({.path = path,
-                     .format = "text",
-                     .bytes = std::move(bytes),
-                     .size = size,
-                     .domain = domain});
-  }
-  return files;
+/// Throws DataError for a file of another program, which is text only by its bytes.
+void require_plain_text(const std::filesystem::path& path, const system::StoredBytes& bytes) {
+  const auto kind =
+      system::recognize(path, bytes.read(0, std::min(bytes.size(), system::kHeadBytes)));
+  if (kind && kind->format != system::FileFormat::html) system::refuse(path, *kind, "text");
 }
 
-std::shared_ptr<StoredTokens> text_source(std::vector<TokenFile> files) {
+/// Text files, and a note on what was read.
+struct TextFiles {
+  std::vector<TokenFile> files;
+  std::string note;
+};
+
+TextFiles open_text(std::span<const std::string> entries) {
+  const SourceFiles found = find_source_files(entries);
+  TextFiles text{{}, entries.empty() ? "" : found.note()};
+  for (const auto& [path, domain] : found.files) {
+    system::StoredBytes bytes(path);
+    require_plain_text(path, bytes);
+    const auto size = std::ssize(bytes);
+    text.files.push_back({.path = path,
+                          .format = "text",
+                          .bytes = std::move(bytes),
+                          .size = size,
+                          .domain = domain});
+  }
+  return text;
+}
+
+std::shared_ptr<StoredTokens> text_source(std::vector<TokenFile> files, std::string note) {
   const std::string from =
       files.size() == 1 ? files[0].path.string() : fmt::format("{} files", files.size());
   auto text = std::make_shared<StoredTokens>(std::move(files), require_text);
@@ -37,6 +53,8 @@ std::shared_ptr<StoredTokens> text_source(std::vector<TokenFile> files) {
   text->unit = "bytes";
   text->vocab_size = kBytes;
   text->from = "the text of " + from;
+  text->note = std::move(note);
+  text->tokenizer = {.name = kByteTokenizer, .model = {}};
   return text;
 }
 
@@ -45,7 +63,8 @@ std::shared_ptr<StoredTokens> text_source(std::vector<TokenFile> files) {
 std::shared_ptr<const TokenSource> read_text(const char* key,
                                              std::span<const std::string> entries) {
   const NameScope scope(key);
-  return text_source(open_text(entries));
+  auto [files, note] = open_text(entries);
+  return text_source(std::move(files), std::move(note));
 }
 
 std::unique_ptr<Dataset> make_text(const DataConfig& config, std::uint64_t seed,

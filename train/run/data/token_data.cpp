@@ -3,15 +3,19 @@
 //   nanoGPT .bin   uint16 without a header
 //   llm.c .bin     256 int32: magic 20240520, version 1, number of tokens; then uint16
 //                  or magic 20240801, version 7, number of tokens; then uint32
+//   NumPy .npy     one axis, of any little-endian integer type, as build-nanogpt writes its shards
 //   HDF5           dataset /tokens with one axis, of any integer type; chunked or compressed
 //                  data are read through HDF5, which is slower
 //
-// All formats are little-endian. A .bin that begins with a magic number of llm.c is an llm.c file;
-// as nanoGPT tokens these numbers exceed 55,000, beyond the vocabulary of GPT-2.
+// All formats are little-endian. Files of other programs are rejected by name, and so are uint32
+// and int64 tokens without a header, which as uint16 would be pairs of a token and 0. A .bin that
+// begins with a magic number of llm.c is an llm.c file; as nanoGPT tokens these numbers exceed
+// 55,000, beyond the vocabulary of GPT-2.
 #include "train/run/data/sources.h"
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +23,9 @@
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "train/run/records/h5.h"
+#include "train/system/file_kind.h"
 #include "train/system/files.h"
+#include "train/system/number.h"
 
 namespace difftape::run {
 
@@ -71,13 +77,24 @@ void check_llmc(const TokenFile& file, const LlmcFormat& format) {
       file.path.string(), count, format.width, expected, size);
 }
 
+/// The provenance that `data prepare` recorded.
+nlohmann::json read_provenance(const std::string& text) {
+  return nlohmann::json::parse(text, nullptr, false);
+}
+
+/// Returns the size of the text of the tokens, bytes; 0 if it is unknown.
+Index text_bytes_in(const nlohmann::json& provenance) {
+  const auto bytes = provenance.is_object() ? provenance.find("bytes") : provenance.end();
+  return bytes != provenance.end() && bytes->is_number_integer() ? bytes->get<Index>() : 0;
+}
+
 /// Returns the tokenizer that `data prepare` recorded for tokens. `model` is its file, which may be
 /// missing. Throws DataError if its digest differs.
-TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& tokens,
-                             const fs::path& model) {
-  const auto told = nlohmann::json::parse(provenance, nullptr, false);
-  const auto tokenizer = told.is_object() ? told.find("tokenizer") : told.end();
-  if (!told.is_object() || tokenizer == told.end() || !tokenizer->is_object()) return {};
+TokenizerFile tokenizer_in(const nlohmann::json& provenance, const fs::path& tokens,
+                           const fs::path& model) {
+  const auto tokenizer = provenance.is_object() ? provenance.find("tokenizer") : provenance.end();
+  if (!provenance.is_object() || tokenizer == provenance.end() || !tokenizer->is_object())
+    return {};
   const auto text = [&](const char* key) {
     const auto found = tokenizer->find(key);
     return found != tokenizer->end() && found->is_string() ? found->get<std::string>() : "";
@@ -94,16 +111,19 @@ TokenizerFile tokenizer_told(const std::string& provenance, const fs::path& toke
       model.string(), tokens.string(), digest, is));
 }
 
-/// Returns the tokenizer of a .bin from the files next to it, .json and .model; either may be
-/// missing.
-TokenizerFile tokenizer_beside(const fs::path& path) {
-  const fs::path told = path.string() + ".json", model = path.string() + ".model";
-  if (system::is_there(told)) return tokenizer_told(system::read_text(told), path, model);
-  if (!system::is_there(model)) return {};
-  return {.name = model.filename().string(), .model = system::read_text(model)};
+/// Sets what the files next to a .bin or .npy say, .json and .model; either may be missing.
+void read_sidecars(TokenFile& file) {
+  const fs::path told = file.path.string() + ".json", model = file.path.string() + ".model";
+  if (system::is_there(told)) {
+    const nlohmann::json provenance = read_provenance(system::read_text(told));
+    file.tokenizer = tokenizer_in(provenance, file.path, model);
+    file.text_bytes = text_bytes_in(provenance);
+  } else if (system::is_there(model)) {
+    file.tokenizer = {.name = model.filename().string(), .model = system::read_text(model)};
+  }
 }
 
-/// Returns true if the first page of a file consists of printable bytes, which as tokens would all
+/// Returns true if the first page of a file has no control bytes. As tokens, all of its bytes would
 /// exceed 8,000. A .bin needs at least 64 bytes to be recognized.
 bool begins_like_text(const fs::path& path, const system::StoredBytes& bytes) {
   constexpr std::size_t kPage = 4096, kFewest = 64;
@@ -114,12 +134,42 @@ bool begins_like_text(const fs::path& path, const system::StoredBytes& bytes) {
   });
 }
 
+/// Returns the number of bytes per token that a file without a header seems to have, 2, 4 or 8. In
+/// wider tokens the high words are 0, or small for a vocabulary above 65,536.
+std::size_t likely_width(const system::StoredBytes& bytes) {
+  constexpr std::size_t kLooked = std::size_t{1} << 20, kFewest = 64;
+  constexpr unsigned kLargestHigh = 3;  // of a vocabulary of 262,144
+  const std::string_view begin = bytes.read(0, std::min(bytes.size(), kLooked));
+  std::array<unsigned, 4> largest{};
+  for (std::size_t i = 0; i + 1 < begin.size(); i += 2) {
+    const unsigned word = static_cast<unsigned char>(begin[i]) |
+                          static_cast<unsigned>(static_cast<unsigned char>(begin[i + 1])) << 8;
+    largest[i / 2 % 4] = std::max(largest[i / 2 % 4], word);
+  }
+  if (begin.size() < kFewest || largest[0] <= kLargestHigh || largest[3] > kLargestHigh) return 2;
+  if (bytes.size() % 8 == 0 && largest[1] <= kLargestHigh && largest[2] == 0 && largest[3] == 0)
+    return 8;
+  const bool is_wide = largest[1] <= kLargestHigh && largest[2] > kLargestHigh;
+  return is_wide && bytes.size() % 4 == 0 ? 4 : 2;
+}
+
+void require_uint16(const TokenFile& file) {
+  throw_if<DataError>(file.bytes.size() % file.width != 0,
+                      "{}: has {} bytes, but a .bin without an llm.c header must have an even "
+                      "number, 2 per token",
+                      file.path.string(), file.bytes.size());
+  const std::size_t width = likely_width(file.bytes);
+  throw_if<DataError>(
+      width != 2,
+      "{}: seems to store {} bytes per token, because the high words of all tokens are 0 or small, "
+      "but a .bin without a header must store uint16; write the tokens with numpy.save, which "
+      "records their type",
+      file.path.string(), width);
+}
+
 TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
-  TokenFile file{.path = path,
-                 .format = "nanoGPT .bin",
-                 .bytes = std::move(bytes),
-                 .width = 2,
-                 .tokenizer = tokenizer_beside(path)};
+  TokenFile file{.path = path, .format = "nanoGPT .bin", .bytes = std::move(bytes), .width = 2};
+  read_sidecars(file);
   if (const LlmcFormat* format = llmc_format(file.bytes)) {
     check_llmc(file, *format);
     file.format = "llm.c .bin";
@@ -130,13 +180,59 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
         "{}: is a text file, but must be a token file; convert it with `difftape data prepare` and "
         "the model's tokenizer, or set data.type to text, whose tokens are bytes",
         path.string()));
-  } else if (file.bytes.size() % file.width != 0) {
-    throw DataError(
-        fmt::format("{}: has {} bytes, but a .bin without an llm.c header must have an even "
-                    "number, 2 per token",
-                    path.string(), file.bytes.size()));
+  } else {
+    require_uint16(file);
   }
   file.size = static_cast<Index>((file.bytes.size() - file.offset) / file.width);
+  return file;
+}
+
+/// Returns the Python literal that follows a key in the header of a NumPy file.
+std::string numpy_value(std::string_view header, std::string_view key, char end) {
+  const std::size_t at = header.find(key);
+  if (at == header.npos) return "";
+  std::string_view rest = header.substr(at + key.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(" :"), rest.size()));
+  return std::string(rest.substr(0, rest.find(end)));
+}
+
+TokenFile numpy_file(const fs::path& path, system::StoredBytes bytes) {
+  const auto require = [&](bool holds, const std::string& what) {
+    throw_if<DataError>(!holds, "{}: is a NumPy array {}", path.string(), what);
+  };
+  constexpr std::size_t kBeforeLength = 8;  // magic and version
+  const std::string_view begin = bytes.read(0, std::min<std::size_t>(bytes.size(), 12));
+  const std::size_t length_bytes = begin.size() == 12 && begin[6] == 1 ? 2 : 4;
+  std::size_t length = 0;
+  if (begin.size() == 12) std::memcpy(&length, begin.data() + kBeforeLength, length_bytes);
+  const std::size_t offset = kBeforeLength + length_bytes + length;
+  require(begin.size() == 12 && offset <= bytes.size(),
+          "whose header is cut off; copy the file again");
+  const std::string header(bytes.read(0, offset));
+  const std::string type = numpy_value(header, "'descr'", ',');
+  const std::string shape = numpy_value(header, "'shape'", ')');
+  const bool is_integer =
+      type.size() == 5 && (type[1] == '<' || type[1] == '|') && (type[2] == 'i' || type[2] == 'u');
+  require(is_integer, fmt::format("of type {}, but tokens must be little-endian integers; convert "
+                                  "it with array.astype('<u2')",
+                                  type));
+  const auto size = system::read_number<Index>(
+      std::string_view(shape).substr(std::min<std::size_t>(1, shape.size()),
+                                     shape.find(',') == shape.npos ? 0 : shape.find(',') - 1));
+  require(size && shape.ends_with(','),
+          fmt::format("of shape {}), but must have one axis; flatten it with array.reshape(-1)",
+                      shape));
+  TokenFile file{.path = path,
+                 .format = "NumPy " + type.substr(1, 3),
+                 .bytes = std::move(bytes),
+                 .offset = offset,
+                 .width = static_cast<std::size_t>(type[3] - '0'),
+                 .is_signed = type[2] == 'i',
+                 .size = *size};
+  require(file.bytes.size() - offset == static_cast<std::size_t>(*size) * file.width,
+          fmt::format("of {} tokens of {} bytes, but {} bytes follow its header; copy it again",
+                      *size, file.width, file.bytes.size() - offset));
+  read_sidecars(file);
   return file;
 }
 
@@ -154,6 +250,10 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
                  .bytes = std::move(bytes),
                  .size = shape[0],
                  .tokenizer = read_tokenizer(*stored, "")};
+  try {
+    file.text_bytes = text_bytes_in(read_provenance(stored->string_attribute("/", "provenance")));
+  } catch (const DataError&) {  // another program wrote the file
+  }
   if (const auto at = stored->contiguous("tokens")) {
     file.offset = at->offset;
     file.width = at->width;
@@ -167,18 +267,34 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
   return file;
 }
 
-bool is_h5(const fs::path& path, const system::StoredBytes& bytes) {
-  constexpr std::string_view kMagic = "\x89HDF\r\n\x1a\n";
-  return bytes.read(0, std::min(kMagic.size(), bytes.size())) == kMagic ||
-         path.extension() == ".h5" || path.extension() == ".hdf5";
+TokenFile open_recognized(const fs::path& path, system::StoredBytes bytes) {
+  using system::FileFormat;
+  const auto kind =
+      system::recognize(path, bytes.read(0, std::min(bytes.size(), system::kHeadBytes)));
+  const bool is_text =
+      kind && (kind->format == FileFormat::json_lines || kind->format == FileFormat::json_records);
+  if (kind && kind->format == FileFormat::numpy) return numpy_file(path, std::move(bytes));
+  if ((kind && kind->format == FileFormat::hdf5) || path.extension() == ".h5" ||
+      path.extension() == ".hdf5")
+    return h5_file(path, std::move(bytes));
+  if (kind && !is_text) system::refuse(path, *kind, "a token file");
+  return bin_file(path, std::move(bytes));
 }
 
 TokenFile open_token_file(const fs::path& path) {
-  system::StoredBytes bytes(path);
-  TokenFile file =
-      is_h5(path, bytes) ? h5_file(path, std::move(bytes)) : bin_file(path, std::move(bytes));
+  TokenFile file = open_recognized(path, system::StoredBytes(path));
   throw_if<DataError>(file.size == 0, "{}: contains no tokens; leave it out", path.string());
   return file;
+}
+
+/// Returns the size of the text of all files; 0 if it is unknown for one of them.
+Index all_text_bytes(const std::vector<TokenFile>& files) {
+  Index sum = 0;
+  for (const TokenFile& file : files) {
+    if (file.text_bytes == 0) return 0;
+    sum += file.text_bytes;
+  }
+  return sum;
 }
 
 /// Returns the tokenizer of all files; none if it is unknown for one of them.
@@ -212,21 +328,29 @@ std::int32_t largest_known(const TokenFile& file, Index first, std::span<const s
 
 }  // namespace
 
+bool are_text(std::span<const std::string> entries) {
+  return std::ranges::all_of(find_source_files(entries).files, [](const SourceFile& file) {
+    return begins_like_text(file.path, system::StoredBytes(file.path));
+  });
+}
+
 std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size) {
   const NameScope scope(key);
   throw_if<ConfigError>(
       entries.empty(),
-      "is empty, but data.type tokens needs token files; name .bin files of nanoGPT or llm.c, or "
-      ".h5 files");
-  const std::vector<SourceFile> files = find_source_files(entries);
+      "is empty, but data.type tokens needs token files; name .bin files of nanoGPT or llm.c, .npy "
+      "or .h5 files");
+  const SourceFiles found = find_source_files(entries);
+  const std::vector<SourceFile>& files = found.files;
   std::vector<TokenFile> stored;
   for (const auto& [path, domain] : files) {
     stored.push_back(open_token_file(path));
     stored.back().domain = domain;
   }
   const TokenizerFile tokenizer = common_tokenizer(stored);
+  const Index text_bytes = all_text_bytes(stored);
   std::int32_t largest = 0;
   auto tokens = std::make_shared<StoredTokens>(
       std::move(stored), [&](const TokenFile& file, Index first, const auto& piece) {
@@ -235,6 +359,8 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   tokens->type = tokens->unit = "tokens";
   tokens->vocab_size = largest + 1;
   tokens->tokenizer = tokenizer;
+  tokens->text_bytes = text_bytes;
+  tokens->note = found.note();
   tokens->from = "the data in " + one_or_number(files);
   return tokens;
 }

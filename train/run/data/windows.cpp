@@ -75,6 +75,16 @@ class Windows : public Dataset {
     return std::max(source_->vocab_size, held_out_.source().vocab_size);
   }
   TokenizerFile tokenizer() const override { return source_->tokenizer; }
+  double text_bytes_per(const std::vector<Index>& bytes) const override {
+    return run::text_bytes_per(held_out_.source(), bytes);
+  }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    if (!source_->note.empty()) notes.push_back("data.path: " + source_->note);
+    if (has_val_source_ && !held_out_.source().note.empty())
+      notes.push_back("data.val_path: " + held_out_.source().note);
+    return notes;
+  }
 
   std::string warning() const override {
     const TokenSource& val = held_out_.source();
@@ -183,6 +193,13 @@ class WholeRow : public ValidationData {
   Index val_batches() const override { return windows_.batches(); }
   Index vocab_size() const override { return source().vocab_size; }
   TokenizerFile tokenizer() const override { return source().tokenizer; }
+  double text_bytes_per(const std::vector<Index>& bytes) const override {
+    return run::text_bytes_per(source(), bytes);
+  }
+  std::vector<std::string> notes() const override {
+    if (source().note.empty()) return {};
+    return {"--data: " + source().note};
+  }
   nlohmann::ordered_json info() const override {
     return {{"type", source().type},
             {"files", source().files},

@@ -11,6 +11,7 @@
 
 #include "core/bf16.h"
 #include "core/error.h"
+#include "train/system/file_kind.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 #include "train/system/text_table.h"
@@ -111,10 +112,8 @@ class Reader {
   }
 
   Json header_of_file() {
-    throw_if<DataError>(bytes_.starts_with("version https://git-lfs"),
-                        "{} is a Git LFS pointer, but must be the weights; download them with `git "
-                        "lfs pull`",
-                        file_.path_.string());
+    if (const auto kind = system::recognize(file_.path_, bytes_.substr(0, system::kHeadBytes)))
+      system::refuse(file_.path_, *kind, "a safetensors file");
     require(bytes_.size() >= kLengthBytes, "it has {} bytes, fewer than the length of a header",
             bytes_.size());
     const Size length = length_in(bytes_), left = bytes_.size() - kLengthBytes;

@@ -8,6 +8,7 @@
 #include "train/run/config/config.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
+#include "train/run/data/prepare/tokenizer.h"
 
 namespace difftape::run {
 
@@ -39,6 +40,18 @@ void require_layers(const Checkpoint& weights, Index layers) {
 
 }  // namespace
 
+namespace {
+
+/// Returns the tokenizer of a checkpoint, which stores it for data with one.
+TokenizerFile tokenizer_of_weights(const Checkpoint& weights) {
+  const CheckpointMeta& meta = weights.meta();
+  if (meta.tokenizer.is_known()) return meta.tokenizer;
+  const Config trained = config_from_yaml(meta.config_yaml, weights.path().string());
+  return trained.data.type == DataKind::text ? byte_tokenizer().file : TokenizerFile();
+}
+
+}  // namespace
+
 NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
   NamedModel named;
   std::optional<Checkpoint> weights;
@@ -51,16 +64,17 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), assignments);
     named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
-    named.tokenizer = weights->meta().tokenizer;
+    named.tokenizer = tokenizer_of_weights(*weights);
   } else {
     named.config = load_config(where.string(), overrides).config;
     const std::string& from = named.config.train.init_from;
     if (!from.empty()) {
       weights.emplace(find_checkpoint(from));
-      named.tokenizer = weights->meta().tokenizer;
+      named.tokenizer = tokenizer_of_weights(*weights);
+    } else if (named.config.data.type == DataKind::text) {
+      named.tokenizer = byte_tokenizer().file;
     }
   }
-  if (named.config.data.type == DataKind::text) named.tokenizer = {.name = "bytes", .model = {}};
   if (weights) require_layers(*weights, named.config.model.num_layers);
   named.engine = std::make_unique<EngineScope>(engine_of(named.config));
   named.model = std::make_unique<LanguageModel>(named.config.model);

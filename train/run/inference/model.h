@@ -19,7 +19,7 @@ struct NamedModel {
   std::filesystem::path checkpoint;  ///< empty: initial weights
   Index step = 0;                    ///< number of training steps
   nlohmann::json data;               ///< data facts of the checkpoint; null without one
-  TokenizerFile tokenizer = {};      ///< bytes for text data, else from the checkpoint
+  TokenizerFile tokenizer = {};      ///< of the weights; bytes for a model of text
   /// Selects train.gemm during the lifetime of the object.
   std::unique_ptr<EngineScope> engine = {};
 };

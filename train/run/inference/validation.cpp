@@ -206,14 +206,18 @@ Validation validate(LanguageModel& model, const ValidationData& data,
 
 namespace {
 
-/// Returns the text bytes of the scored targets of the first `batches`.
-Index scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
+/// Returns the bytes of the original text that the scored targets of the first `batches` stand for.
+/// Pieces are counted, and scaled by what the tokenizer lost of the whole text or added to it.
+double scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
   const Tokenizer tokenizer = tokenizer_of(file);
+  std::vector<Index> bytes_of(std::max(data.vocab_size(), tokenizer.vocab_size));
+  for (size_t token = 0; token < bytes_of.size(); ++token)
+    bytes_of[token] = tokenizer.bytes(static_cast<std::int32_t>(token));
   Index bytes = 0;
   for (Index i = 0; i < batches; ++i)
     for (const std::int32_t target : data.val_batch(i).targets())
-      if (target != kIgnoreIndex) bytes += tokenizer.bytes(target);
-  return bytes;
+      if (target != kIgnoreIndex) bytes += bytes_of[target];
+  return static_cast<double>(bytes) * data.text_bytes_per(bytes_of);
 }
 
 }  // namespace
@@ -261,8 +265,8 @@ Evaluation evaluate(LanguageModel& model, const ValidationData& data,
   const auto tokens = static_cast<double>(found.tokens);
   found.tokens_per_sec = tokens / seconds.count();
   if (!tokenizer.is_known()) return found;
-  if (const Index bytes = scored_bytes(data, tokenizer, request.batches); bytes > 0)
-    found.bits_per_byte = found.loss / std::log(2.0) * (tokens / static_cast<double>(bytes));
+  if (const double bytes = scored_bytes(data, tokenizer, request.batches); bytes > 0)
+    found.bits_per_byte = found.loss / std::log(2.0) * (tokens / bytes);
   return found;
 }
 

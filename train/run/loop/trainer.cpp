@@ -238,6 +238,7 @@ void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& 
     writer.note(fmt::format("starting with the weights of {}, step {}", from->checkpoint.string(),
                             from->step));
   }
+  for (const std::string& note : state.data->notes()) writer.note(note);
   const Json data = run.env.value("data", Json::object());  // as the run began
   if (data.contains("epoch_sequences")) writer.note(reading_note(state.config, data));
   if (const std::string warning = state.data->warning(); !warning.empty()) writer.note(warning);

@@ -39,7 +39,7 @@ struct CorpusFiles : testing::Test {
   PrepareRequest request(const std::vector<std::string>& names) {
     std::vector<std::string> paths;
     for (const std::string& name : names) paths.push_back((dir / name).string());
-    return {.files = find_source_files(paths),
+    return {.files = find_source_files(paths).files,
             .out = dir / "train.bin",
             .tokenizer = byte_tokenizer(),
             .options = {.drop_duplicates = 0.3, .val_fraction = 0.2},

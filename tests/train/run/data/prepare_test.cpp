@@ -16,7 +16,8 @@ struct Prepare : testing::Test {
   PrepareRequest request(const std::vector<std::string>& names, const char* out = "out.bin") {
     std::vector<std::string> paths;
     for (const std::string& name : names) paths.push_back((dir / name).string());
-    return {.files = find_source_files(paths), .out = dir / out, .tokenizer = byte_tokenizer()};
+    return {
+        .files = find_source_files(paths).files, .out = dir / out, .tokenizer = byte_tokenizer()};
   }
   /// Returns the tokens of a .bin.
   std::vector<std::int32_t> tokens(const char* name = "out.bin") {
@@ -150,6 +151,35 @@ TEST_F(Prepare, rejects_unreadable_input_and_leaves_nothing_behind) {
   fails<MissingInput>(wide, "cannot read");
 }
 
+TEST_F(Prepare, json_lines_are_recognized_and_their_faults_explained) {
+  const std::string lines = "{\"text\": \"ab\"}\n{\"text\": \"c\"}\n";
+  for (const char* name : {"a.JSONL", "a.json", "a.txt"}) {
+    put(dir / name, lines);
+    const Prepared made = prepare_tokens(request({name}));
+    EXPECT_EQ(made.documents, 2) << name;
+    EXPECT_EQ(made.bytes, 3) << name;
+    fs::remove(dir / name);
+  }
+  for (const char* name : {"out.bin", "out.bin.json"}) fs::remove(dir / name);
+  put(dir / "s.jsonl", "{\"text\": \"ok\"}\n{\"text\": \"a\\ud800b\"}\n");
+  fails<DataError>(request({"s.jsonl"}),
+                   "s.jsonl:2: is not valid JSON near byte 17: invalid string: "
+                   "surrogate U+D800..U+DBFF must be followed by "
+                   "U+DC00..U+DFFF; remove the lone surrogate");
+  put(dir / "l.jsonl", "{\"text\": \"caf\xe9\"}\n");
+  fails<DataError>(request({"l.jsonl"}),
+                   "l.jsonl:1: is not valid JSON near byte 15: invalid string: ill-formed UTF-8 "
+                   "byte; convert the file to UTF-8, for example with iconv -f LATIN1 -t UTF-8");
+  put(dir / "list.json", "[\n {\"text\": \"a\"}]\n");
+  fails<DataError>(request({"list.json"}),
+                   "is a JSON list, but must be text or JSON lines; "
+                   "convert it with `jq -c '.[]' FILE > FILE.jsonl`");
+  put(dir / "p.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+  fails<DataError>(request({"p.txt"}),
+                   "p.txt: is a Git LFS pointer, but must be text or JSON "
+                   "lines; fetch the file with `git lfs pull`");
+}
+
 struct SentencePiece : Prepare {
   SentencePiece() {
     std::vector<std::string> lines;
@@ -207,6 +237,40 @@ TEST_F(SentencePiece, rejects_other_text_and_other_files) {
   fails<DataError>(asked, "latin1: byte 3 is not UTF-8, but the file must be; convert it");
   EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "latin1"); },
               ThrowsMessage<DataError>(HasSubstr("latin1: is not a SentencePiece model")));
+}
+
+TEST_F(SentencePiece, gives_a_long_text_the_same_tokens_in_parts) {
+  std::string text;
+  for (int i = 0; std::ssize(text) < 3 * std::ssize(std::string(kPartBytes, 'x')); ++i)
+    text += fmt::format("  the step {} of\n\n the tape\n", i * 31 % 1000);
+  const Tokenizer tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
+  std::vector<std::int32_t> parts;
+  std::size_t longest = 0;
+  encode_in_parts(tokenizer, text, false, [&](std::string_view part, auto tokens) {
+    longest = std::max(longest, part.size());
+    parts.insert(parts.end(), tokens.begin(), tokens.end());
+  });
+  EXPECT_LE(longest, kPartBytes);
+  EXPECT_EQ(parts, tokenizer.encode(text));
+}
+
+TEST_F(SentencePiece, that_loses_text_is_reported_with_counts) {
+  // The usual defaults of spm_train: newlines and repeated spaces become one space, and characters
+  // out of the vocabulary <unk>.
+  const std::string model =
+      test::train_lossy_sentencepiece({"the step of the tape", "value of"}, 24);
+  put(dir / "lossy.model", model);
+  put(dir / "text", "the step\nof the tape\nvalue  of \u6a21 tape\n");
+  PrepareRequest asked = request({"text"});
+  asked.tokenizer = sentencepiece_tokenizer(dir / "lossy.model");
+  const Prepared made = prepare_tokens(asked);
+  // By hand: three newlines are lost; one of the two spaces, against which two newlines within the
+  // text became spaces; \u6a21 is unknown.
+  EXPECT_EQ(made.loss.newlines, 3);
+  EXPECT_EQ(made.loss.unknown, 1);
+  EXPECT_EQ(made.loss.characters, 1);
+  asked.tokenizer = sentencepiece_tokenizer(dir / "bpe.model");
+  EXPECT_FALSE(prepare_tokens(asked).loss.any());
 }
 
 }  // namespace

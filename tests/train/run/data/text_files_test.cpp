@@ -33,7 +33,7 @@ struct Sources : testing::Test {
   std::vector<std::string> find(std::vector<std::string> entries) const {
     for (std::string& entry : entries) entry = dir / entry;
     std::vector<std::string> names;
-    for (const SourceFile& file : find_source_files(entries))
+    for (const SourceFile& file : find_source_files(entries).files)
       names.push_back(file.path.lexically_relative(dir.path()));
     return names;
   }
@@ -62,7 +62,7 @@ TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_named_folder) {
   const auto domains = [this](std::vector<std::string> entries) {
     for (std::string& entry : entries) entry = dir / entry;
     std::vector<std::string> names;
-    for (const SourceFile& file : find_source_files(entries)) names.push_back(file.domain);
+    for (const SourceFile& file : find_source_files(entries).files) names.push_back(file.domain);
     return names;
   };
   EXPECT_THAT(domains({"a.txt", "c.md", "src/"}), ElementsAre("a", "c", "src", "src"));
@@ -88,8 +88,58 @@ TEST_F(Sources, with_equal_names_are_domains_named_by_the_shortest_distinct_path
   EXPECT_THAT(names({"z/x.txt", "one/../z/x.txt"}), ElementsAre("x", "x"));
   EXPECT_EQ(domain_file_name("en/test"), "en-test");
   const std::vector<std::string> entries{dir / "one/en/test.txt", dir / "one/de"};
-  EXPECT_THAT(find_source_files(entries)[0].domain, "de");
-  EXPECT_THAT(find_source_files(entries)[1].domain, "test");
+  EXPECT_THAT(find_source_files(entries).files[0].domain, "de");
+  EXPECT_THAT(find_source_files(entries).files[1].domain, "test");
+}
+
+TEST_F(Sources, two_asterisks_match_any_number_of_folders) {
+  put(dir / "src/deep/w.txt", "w");
+  put(dir / "src/deep/w.md", "w");
+  EXPECT_THAT(find({"src/**/*.txt"}), ElementsAre("src/deep/w.txt", "src/deep/y.txt", "src/z.txt"));
+  EXPECT_THAT(find({"**/w.*"}), ElementsAre("src/deep/w.md", "src/deep/w.txt"));
+  EXPECT_THAT(find({"src/**/deep/**/y.txt"}), ElementsAre("src/deep/y.txt"));
+  EXPECT_THAT(find({"src/**"}),
+              ElementsAre("src/deep/w.md", "src/deep/w.txt", "src/deep/y.txt", "src/z.txt"));
+  EXPECT_THAT([&] { find({"src/**/*.tex"}); },
+              ThrowsMessage<MissingInput>(HasSubstr("the pattern matches no file")));
+}
+
+TEST_F(Sources, linked_folders_are_followed_once) {
+  fs::create_directories(dir / "other/deep");
+  put(dir / "other/deep/o.txt", "other");
+  fs::create_symlink("../other", dir / "src/link");
+  fs::create_symlink("../../src", dir / "other/deep/circle");
+  fs::create_symlink(".", dir / "src/itself");
+  fs::create_symlink("../c.md", dir / "src/file");
+  EXPECT_THAT(find({"src"}),
+              ElementsAre("src/deep/y.txt", "src/file", "src/link/deep/o.txt", "src/z.txt"));
+  EXPECT_THAT(find({"src/**/o.txt"}), ElementsAre("src/link/deep/o.txt"));
+}
+
+TEST_F(Sources, links_that_lead_nowhere_are_named) {
+  fs::create_symlink("nowhere", dir / "src/gone");
+  EXPECT_THAT(find({"src"}), ElementsAre("src/deep/y.txt", "src/z.txt"));
+  const std::vector<std::string> folder{dir / "src"};
+  // By hand: "src/z.txt;" has 10 bytes, "src/deep/y.txt;" 15, and the hidden "src/.hidden;" 12.
+  EXPECT_EQ(find_source_files(folder).note(),
+            "2 of 3 files, 25 of 37 bytes; left out: 1 hidden; 1 link that leads nowhere: " +
+                (dir / "src/gone").string());
+  for (const char* entry : {"src/gone", "src/g*"}) {
+    EXPECT_THAT(
+        [&] { find({entry}); },
+        ThrowsMessage<MissingInput>((dir / "src/gone").string() +
+                                    ": is a link to nowhere, which does not exist; mend it"))
+        << entry;
+  }
+}
+
+TEST_F(Sources, files_beside_tokens_count_only_if_named) {
+  fs::create_directory(dir / "d");
+  for (const char* name : {"d/c.bin", "d/c.bin.json", "d/c.bin.model", "d/other.json"})
+    put(dir / name, std::string(name));
+  EXPECT_THAT(find({"d"}), ElementsAre("d/c.bin", "d/other.json"));
+  EXPECT_THAT(find({"d/*"}), ElementsAre("d/c.bin", "d/other.json"));
+  EXPECT_THAT(find({"d/c.bin.json"}), ElementsAre("d/c.bin.json"));
 }
 
 TEST_F(Sources, an_entry_without_match_is_named) {

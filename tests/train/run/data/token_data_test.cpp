@@ -206,6 +206,79 @@ TEST_F(TokenData, a_text_file_is_not_a_token_file) {
           ": is a text file, but must be a token file; convert it with `difftape data prepare`")));
 }
 
+/// Returns a file as numpy.save writes it (NumPy Enhancement Proposal 1, version 1.0).
+std::string npy(const std::string& type, const std::string& shape, const std::string& data) {
+  std::string header =
+      "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.resize(128 - 10 - 1, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header + data;
+}
+
+TEST_F(TokenData, numpy_arrays_of_integers_give_the_same_batches) {
+  put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(500)));
+  put(dir / "u2.npy", npy("<u2", "(500,)", bytes_of(tokens<std::uint16_t>(500))));
+  put(dir / "i2.bin", npy("<i2", "(500,)", bytes_of(tokens<std::int16_t>(500))));
+  put(dir / "u4.NPY", npy("<u4", "(500,)", bytes_of(tokens<std::uint32_t>(500))));
+  put(dir / "i8.npy", npy("<i8", "(500,)", bytes_of(tokens<std::int64_t>(500))));
+  const auto nano = make("nano.bin");
+  for (const char* name : {"u2.npy", "i2.bin", "u4.NPY", "i8.npy"}) {
+    EXPECT_EQ(make(name)->info()["tokens"], 500) << name;
+    EXPECT_EQ(make(name)->train_batch(3, 0).tokens, nano->train_batch(3, 0).tokens) << name;
+  }
+  put(dir / "big.npy", npy(">u2", "(500,)", bytes_of(tokens<std::uint16_t>(500))));
+  fails("big.npy",
+        ": is a NumPy array of type '>u2', but tokens must be little-endian integers; convert it "
+        "with array.astype('<u2')");
+  put(dir / "rows.npy", npy("<u2", "(5, 100)", bytes_of(tokens<std::uint16_t>(500))));
+  fails("rows.npy",
+        ": is a NumPy array of shape (5, 100), but must have one axis; flatten it with "
+        "array.reshape(-1)");
+  put(dir / "cut.npy", npy("<u2", "(500,)", bytes_of(tokens<std::uint16_t>(499))));
+  fails("cut.npy",
+        ": is a NumPy array of 500 tokens of 2 bytes, but 998 bytes follow its header; copy it "
+        "again");
+  auto negative = tokens<std::int16_t>(500);
+  negative[3] = -7;
+  put(dir / "negative.npy", npy("<i2", "(500,)", bytes_of(negative)));
+  EXPECT_THAT([&] { make("negative.npy", 65536); },
+              ThrowsMessage<DataError>(HasSubstr("token 3 is negative")));
+}
+
+TEST_F(TokenData, wider_tokens_without_a_header_are_not_read_as_uint16) {
+  put(dir / "u4.bin", bytes_of(tokens<std::uint32_t>(500)));
+  EXPECT_THAT([&] { make("u4.bin", 50257); },
+              ThrowsMessage<DataError>(HasSubstr("u4.bin: seems to store 4 bytes per token")));
+  put(dir / "i8.bin", bytes_of(tokens<std::int64_t>(500)));
+  EXPECT_THAT([&] { make("i8.bin", 50257); },
+              ThrowsMessage<DataError>(HasSubstr("i8.bin: seems to store 8 bytes per token")));
+  std::vector<std::uint32_t> large;  // a vocabulary of 128,256, as Llama 3 has
+  for (std::uint32_t i = 0; i < 500; ++i) large.push_back(i * 7919 % 128256);
+  put(dir / "llama.bin", bytes_of(large));
+  EXPECT_THAT([&] { make("llama.bin", 65536); },
+              ThrowsMessage<DataError>(HasSubstr("seems to store 4 bytes per token")));
+  put(dir / "zeros.bin", std::string(2000, '\0'));
+  EXPECT_EQ(make("zeros.bin")->vocab_size(), 1);
+}
+
+TEST_F(TokenData, files_of_other_programs_are_rejected_by_name) {
+  using namespace std::string_literals;
+  const std::string rest(100, '\1');
+  for (const auto& [begin, name, remedy] : std::vector<std::array<std::string, 3>>{
+           {"PK\3\4", "a zip archive", "unpack it"},
+           {"\x1f\x8b\x08", "a gzip file", "gunzip"},
+           {"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer", "git lfs pull"},
+           {"<!doctype HTML>\n", "an HTML page", "download the file itself"},
+           {"\n\x0e\n\5<unk>", "a SentencePiece model", "leave it out"},
+           {"PAR1", "a Parquet file", "JSON lines"}}) {
+    put(dir / "x.BIN", begin + rest);
+    EXPECT_THAT([&] { make("x.BIN"); },
+                ThrowsMessage<DataError>(AllOf(HasSubstr("x.BIN: is " + name),
+                                               HasSubstr("but must be a token file; "),
+                                               HasSubstr(remedy))));
+  }
+}
+
 TEST_F(TokenData, too_few_tokens_and_a_missing_path_are_errors) {
   put(dir / "nano.bin", bytes_of(tokens<std::uint16_t>(33)));
   EXPECT_THAT([&] { make("nano.bin"); },
@@ -218,7 +291,7 @@ TEST_F(TokenData, too_few_tokens_and_a_missing_path_are_errors) {
   EXPECT_THAT(
       [&] { make_dataset(stored.data, stored.model, 1); },
       ThrowsMessage<ConfigError>("is empty, but data.type tokens needs token files; name .bin "
-                                 "files of nanoGPT or llm.c, or .h5 files\nin data.path"));
+                                 "files of nanoGPT or llm.c, .npy or .h5 files\nin data.path"));
 }
 
 }  // namespace

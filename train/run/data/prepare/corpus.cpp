@@ -8,6 +8,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "train/run/data/near_duplicates.h"
+#include "train/system/file_kind.h"
 #include "train/system/stored_bytes.h"
 
 namespace difftape::run {
@@ -72,9 +73,29 @@ struct Line {
   std::string text, group;
 };
 
+/// Returns what is wrong with a line of invalid JSON, and how to mend it.
+std::string json_problem(const nlohmann::json::parse_error& error) {
+  std::string what = error.what();
+  const std::size_t last_read = what.find("; last read");
+  if (last_read != what.npos) what.resize(last_read);  // it may not be valid text
+  const std::size_t reason = what.rfind(" - ");
+  if (reason != what.npos) what.erase(0, reason + 3);
+  const auto says = [&](const char* text) { return what.find(text) != what.npos; };
+  const char* remedy = "write it with a JSON library";
+  if (says("surrogate")) remedy = "remove the lone surrogate, half of a UTF-16 pair";
+  if (says("UTF-8"))
+    remedy = "convert the file to UTF-8, for example with iconv -f LATIN1 -t UTF-8";
+  return fmt::format("is not valid JSON near byte {}: {}; {}", error.byte, what, remedy);
+}
+
 /// Parses a line of JSON; `where` names it in errors.
 Line parse_line(std::string_view line, const std::string& key, const std::string& where) {
-  nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+  nlohmann::json object;
+  try {
+    object = nlohmann::json::parse(line);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw DataError(fmt::format("{}: {}", where, json_problem(error)));
+  }
   throw_if<DataError>(!object.is_object(),
                       "{}: is not a JSON object; write {{\"{}\": \"...\"}} on each line", where,
                       key);
@@ -100,6 +121,16 @@ void read_lines(const fs::path& path, std::string_view all, const std::string& k
   }
 }
 
+/// Returns true for a file of JSON lines, false for text. Throws DataError for other files.
+bool has_lines(const fs::path& path, const system::StoredBytes& stored) {
+  const auto kind =
+      system::recognize(path, stored.read(0, std::min(stored.size(), system::kHeadBytes)));
+  if (!kind || kind->format == system::FileFormat::html) return false;
+  if (kind->format != system::FileFormat::json_lines)
+    system::refuse(path, *kind, "text or JSON lines");
+  return true;
+}
+
 }  // namespace
 
 std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const std::string& key,
@@ -107,8 +138,8 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
   std::vector<ReadFile> read;
   Index before = 0;
   for (const auto& [file, domain] : files) {
-    const bool lines = file.extension() == ".jsonl" || file.extension() == ".ndjson";
     const system::StoredBytes stored(file);
+    const bool lines = has_lines(file, stored);
     const auto see_in_all = [&](Piece piece) {
       piece.bytes_read += before;
       piece.file = std::ssize(read);

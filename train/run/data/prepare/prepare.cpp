@@ -153,7 +153,7 @@ std::string provenance_of(const Output& output, const Prepared& prepared,
 }
 
 /// Throws DataError if the text contains the end token, which would split a document.
-void require_no_end_within(const std::vector<std::int32_t>& text, Index eos_token_id) {
+void require_no_end_within(std::span<const std::int32_t> text, Index eos_token_id) {
   throw_if<DataError>(
       std::ranges::find(text, eos_token_id) != text.end(),
       "--eos-token-id {}: occurs in the text; give a token that cannot, such as 256 for bytes",
@@ -238,17 +238,21 @@ Prepared prepare_tokens(const PrepareRequest& request) {
     if (corpus.fates[document] == Fate::trains) return outputs.data();
     return &outputs[1 + corpus.domain_of[piece.file]];
   };
+  bool continues = false;
   const auto tokenize = [&](const Piece& piece) {
     if (Output* const output = output_of(piece)) {
-      const std::vector<std::int32_t> tokens = tokenizer.encode(piece.text);
-      require_no_end_within(tokens, prepared.eos_token_id);
-      output->write(tokens);
+      encode_in_parts(tokenizer, piece.text, continues, [&](std::string_view text, auto tokens) {
+        require_no_end_within(tokens, prepared.eos_token_id);
+        output->write(tokens);
+        prepared.loss.add(tokenizer, text, tokens, std::exchange(continues, true));
+      });
       output->bytes += std::ssize(piece.text);
       if (piece.ends_document) ++output->documents;
       const auto eos = static_cast<std::int32_t>(prepared.eos_token_id);
       if (piece.ends_document && eos >= 0) output->write({&eos, 1});
     }
     if (piece.ends_document) ++document;
+    continues = !piece.ends_document;
     request.on_progress((passes - 1) * (total / 2) + piece.bytes_read, total);
   };
   prepared.files = read_documents(request.files, request.key, tokenizer.utf8, tokenize);

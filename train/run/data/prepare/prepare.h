@@ -28,6 +28,7 @@ struct Prepared {
   Index vocab_size = 0;                        ///< minimum of model.vocab_size
   Index eos_token_id = -1;                     ///< value for data.eos_token_id
   std::string digest;                          ///< XXH3 of the stored training tokens
+  TextLoss loss;                               ///< what the tokens of all outputs lose of the text
 };
 
 /// Returns the path of the held-out tokens of a domain.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <protozero/pbf_reader.hpp>
+#include <unordered_map>
 
 #include "core/digest.h"
 #include "core/error.h"
@@ -16,7 +17,6 @@
 namespace difftape::run {
 namespace {
 
-constexpr const char* kByteTokenizer = "bytes";
 const std::string kReplacement = "\xEF\xBF\xBD";  // U+FFFD, which replaces invalid bytes
 
 /// Returns whether the library reads a model with pieces. It throws at some damaged models.
@@ -147,23 +147,116 @@ Index bytes_of_piece(const Processor& processor, std::int32_t token) {
   return bytes;
 }
 
-Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
-  const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  throw_if<DataError>(!has_sound_tables(file.model) || !loads(*processor, file.model),
-                      "{}: is not a SentencePiece model; train one with `spm_train`", where);
-  const Processor shared = processor;
+Tokenizer tokenizer_by(const Processor& processor, const TokenizerFile& file) {
   return {
       .file = file,
       .digest = digest_of(file.model),
       .vocab_size = processor->GetPieceSize(),
       .eos_token_id = processor->eos_id(),
       .utf8 = true,
-      .encode = [shared](std::string_view text) { return encode(shared, text); },
-      .decode = [shared](std::span<const std::int32_t> tokens) { return decode(shared, tokens); },
-      .bytes = [shared](std::int32_t token) { return bytes_of_piece(shared, token); }};
+      .encode = [processor](std::string_view text) { return encode(processor, text); },
+      .decode = [processor](std::span<const std::int32_t> ids) { return decode(processor, ids); },
+      .bytes = [processor](std::int32_t token) { return bytes_of_piece(processor, token); },
+      .unknown = processor->unk_id()};
+}
+
+/// Returns true if `rest` gives the lines after an interruption the tokens of the whole text.
+bool continues(const Processor& begin, const Processor& rest) {
+  const std::string line = "a value\n", next = "of it";
+  std::vector<std::int32_t> parts = encode(begin, line);
+  const std::vector<std::int32_t> tail = encode(rest, next);
+  parts.insert(parts.end(), tail.begin(), tail.end());
+  return parts == encode(begin, line + next);
+}
+
+/// Returns the model without the space that it puts before every text. Fields at the end of a
+/// serialized message override earlier ones: normalizer_spec (3) with add_dummy_prefix (3) = 0.
+std::string without_dummy_prefix(const std::string& model) {
+  return model + std::string("\x1a\x02\x18\x00", 4);
+}
+
+Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
+  const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
+  throw_if<DataError>(!has_sound_tables(file.model) || !loads(*processor, file.model),
+                      "{}: is not a SentencePiece model; train one with `spm_train`", where);
+  Tokenizer tokenizer = tokenizer_by(processor, file);
+  if (continues(processor, processor)) return tokenizer;
+  const auto rest = std::make_shared<sentencepiece::SentencePieceProcessor>();
+  if (loads(*rest, without_dummy_prefix(file.model)) && continues(processor, rest))
+    tokenizer.rest = std::make_shared<const Tokenizer>(tokenizer_by(rest, file));
+  return tokenizer;
+}
+
+/// Returns the length of the first part of a text: up to a line end with no space at either side,
+/// because a tokenizer may join spaces; else up to the last line end, or the end of a longer line.
+std::size_t part_of(std::string_view text) {
+  if (text.size() <= kPartBytes) return text.size();
+  constexpr std::string_view kSpaces = " \t\r\n";
+  for (std::size_t at = kPartBytes; (at = text.rfind('\n', at - 1)) != text.npos && at > 1;)
+    if (kSpaces.find(text[at - 1]) == text.npos && kSpaces.find(text[at + 1]) == text.npos)
+      return at + 1;
+  std::size_t line = text.rfind('\n', kPartBytes - 1);
+  if (line == text.npos) line = text.find('\n', kPartBytes);
+  return line == text.npos ? text.size() : line + 1;
+}
+
+/// Counts the characters of UTF-8 text.
+using Characters = std::unordered_map<std::string_view, Index>;
+
+Characters characters_of(std::string_view text) {
+  Characters count;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+    ++count[text.substr(at, end - at)];
+    at = end;
+  }
+  return count;
 }
 
 }  // namespace
+
+void encode_in_parts(
+    const Tokenizer& tokenizer, std::string_view text, bool continues,
+    const std::function<void(std::string_view, std::span<const std::int32_t>)>& see) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, part_of(text));
+    const Tokenizer& now = continues && tokenizer.rest ? *tokenizer.rest : tokenizer;
+    see(part, now.encode(part));
+    text.remove_prefix(part.size());
+    continues = true;
+  }
+}
+
+void TextLoss::add(const Tokenizer& tokenizer, std::string_view text,
+                   std::span<const std::int32_t> tokens, bool continues) {
+  const Tokenizer& now = continues && tokenizer.rest ? *tokenizer.rest : tokenizer;
+  const std::string decoded = now.decode(tokens);
+  if (decoded == text) return;
+  const Index lacking = std::ranges::count(tokens, tokenizer.unknown);
+  unknown += lacking;
+  Characters kept = characters_of(decoded);
+  kept[" "] -= 2 * lacking;  // an unknown token is decoded as " \u2047 "
+  for (const auto& [character, count] : characters_of(text)) {
+    const auto found = kept.find(character);
+    const Index lost = std::max<Index>(0, count - (found == kept.end() ? 0 : found->second));
+    (character == "\n" ? newlines : character == " " ? spaces : characters) += lost;
+  }
+}
+
+void require_same_tokenizer(const std::filesystem::path& checkpoint, const TokenizerFile& model,
+                            const TokenizerFile& data) {
+  if (!model.is_known() || !data.is_known() || model == data) return;
+  const auto named = [&](const TokenizerFile& file) {
+    return model.name == data.name
+               ? fmt::format("{} of digest {}", file.name, digest_of(file.model))
+               : file.name;
+  };
+  throw DataError(fmt::format(
+      "{0}: the model was trained with the tokenizer {1}, but the data has {2}; tokenize the data "
+      "with `difftape data prepare --tokenizer {0}`",
+      checkpoint.string(), named(model), named(data)));
+}
 
 Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model) {
   return sentencepiece_tokenizer({model.filename().string(), system::read_text(model)},

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,35 @@ struct Tokenizer {
   /// Converts tokens to text; unknown tokens are left out.
   std::function<std::string(std::span<const std::int32_t>)> decode;
   std::function<Index(std::int32_t)> bytes;  ///< length of a token's text, bytes
+  std::int32_t unknown = -1;  ///< token of characters that the vocabulary lacks; -1: none
+  /// Tokenizer of lines that continue a document; null: the same one. A model that puts a space
+  /// before every text would put one into the middle of the document.
+  std::shared_ptr<const Tokenizer> rest = nullptr;
 };
+
+/// Calls `see` with parts of `text` and their tokens. The parts are about kPartBytes long and end
+/// with lines, where a tokenizer can be interrupted, so that long texts need little memory.
+/// `continues` is true for text that continues a document after the end of a line.
+void encode_in_parts(
+    const Tokenizer& tokenizer, std::string_view text, bool continues,
+    const std::function<void(std::string_view, std::span<const std::int32_t>)>& see);
+inline constexpr std::size_t kPartBytes = std::size_t{256} << 10;
+
+/// What a tokenizer loses of a text: characters that are missing from the decoded tokens.
+struct TextLoss {
+  Index unknown = 0;                               ///< tokens for characters out of the vocabulary
+  Index newlines = 0, spaces = 0, characters = 0;  ///< others are counted as characters
+
+  /// Adds what the tokens of a text lose of it. They begin with a document unless it continues.
+  void add(const Tokenizer& tokenizer, std::string_view text, std::span<const std::int32_t> tokens,
+           bool continues);
+  bool any() const { return unknown + newlines + spaces + characters > 0; }
+};
+
+/// Throws DataError if both tokenizers are known and differ: the tokens of the data would mean
+/// something else to the model of `checkpoint`.
+void require_same_tokenizer(const std::filesystem::path& checkpoint, const TokenizerFile& model,
+                            const TokenizerFile& data);
 
 Tokenizer byte_tokenizer();
 

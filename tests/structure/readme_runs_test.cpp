@@ -159,7 +159,7 @@ class DocsRuns : public PageRuns, public testing::WithParamInterface<std::string
       run(words_of(line));
     for (const char* study : {"results/a", "results/b"}) {
       fs::create_directory(dir_ / study);
-      for (const char* file : {"index.csv", "config.csv", "val_groups.csv"})
+      for (const char* file : {"index.csv", "config.csv"})
         fs::copy(dir_ / "runs/sweep" / file, dir_ / study / file);
     }
   }

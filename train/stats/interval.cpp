@@ -65,37 +65,6 @@ ErrorPart sum_of_errors(std::span<const ErrorPart> parts) {
   return {variance, variance * variance / squares};
 }
 
-ErrorPart mean_error(std::span<const double> values) {
-  const double squares = squared_deviations(values), n = static_cast<double>(values.size());
-  return {squares / (n - 1) / n, n - 1};
-}
-
-/// Relative error of the degrees of freedom that with_error looks for.
-constexpr double kDegreesApart = 1e-12;
-
-PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more) {
-  if (!(estimate.error > 0)) return estimate;
-  const auto [variance, degrees] =
-      sum_of_errors(std::array{ErrorPart{estimate.error * estimate.error, estimate.degrees}, more});
-  const double half_width = estimate.difference.half_width, error = std::sqrt(variance);
-  double low = estimate.degrees, high = degrees;
-  if (student_t_quantile(0.975, high) * error >= half_width) low = high;
-  while (high - low > kDegreesApart * low) {
-    const double middle = (low + high) / 2;
-    (student_t_quantile(0.975, middle) * error >= half_width ? low : high) = middle;
-  }
-  PairedDifference both = t_estimate(estimate.difference.mean, error, low, estimate.pairs);
-  both.p = std::max(both.p, estimate.p);
-  return both;
-}
-
-PairedDifference with_error_over_groups(const PairedDifference& estimate,
-                                        std::vector<double> groups) {
-  std::erase_if(groups, [](double each) { return std::isnan(each); });
-  if (groups.size() < 2 || !(estimate.error > 0)) return estimate;
-  return with_error(estimate, mean_error(groups));
-}
-
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size());
   std::vector<double> differences;

@@ -50,22 +50,6 @@ struct ErrorPart {
 /// Satterthwaite (1946): (sum v)^2 / sum (v^2 / degrees). Parts of variance 0 have no influence.
 ErrorPart sum_of_errors(std::span<const ErrorPart> parts);
 
-/// Returns the error of the mean of at least two independent values.
-ErrorPart mean_error(std::span<const double> values);
-
-/// Adds an independent error, such as the sampling error of held-out text, to the error over seeds.
-/// Returns the estimate unchanged if its error is unknown, or 0 because all differences are equal.
-/// If the degrees of freedom of Welch and Satterthwaite would make the interval narrower than
-/// before, as they can with few seeds, it keeps its width: it gets the degrees of freedom that have
-/// this effect. p never falls below that of the estimate.
-PairedDifference with_error(const PairedDifference& estimate, const ErrorPart& more);
-
-/// Adds the sampling error of held-out text to an estimate. `groups` holds the estimate for each
-/// group of documents, NaN if nothing was scored. Returns the estimate unchanged for fewer than two
-/// groups, or if it has no error of its own.
-PairedDifference with_error_over_groups(const PairedDifference& estimate,
-                                        std::vector<double> groups);
-
 /// Returns Student's paired t-test of two lists of equal length. For one pair, interval and p are
 /// NaN. If all n differences are equal, to 1e-9 of the largest value, they have no spread: p is 1
 /// for differences of 0, and otherwise the p value of the sign test, 2^(1-n). NaN propagates.

@@ -42,20 +42,16 @@ def lr_star():
 
 
 def gaps(results, width, rates):
-    """Return softmax's parameters, the gap per seed, and the gap per seed and held-out group."""
-    runs, groups = {}, {}
+    """Return softmax's parameters and the gap per seed."""
+    runs = {}
     for part in sorted(results.glob(f"b_d{width}*")):
         if part.name.endswith("_4x"):
             continue
-        by_name = {row["name"]: row for row in read(part / "val_groups.csv")}
         for row in read(part / "index.csv"):
             arm, seed = row["arm"], int(row["seed"])
             if arm in ARMS and row["state"] == "finished" and seed in SEEDS_OF_SIZE[width]:
                 assert float(row["lr"]) == rates[arm, width][1], row["name"]
                 runs[arm, seed] = float(row["val_loss"])
-                values = by_name[row["name"]]
-                of_groups = [float(values[str(i)]) for i in range(len(values) - 1)]
-                groups[arm, seed] = np.array(of_groups)
     seeds = [s for s in SEEDS_OF_SIZE[width] if all((arm, s) in runs for arm in ARMS)]
     if len(seeds) < len(SEEDS_OF_SIZE[width]):
         pairs = f"{len(seeds)} of {len(SEEDS_OF_SIZE[width])} pairs"
@@ -63,7 +59,6 @@ def gaps(results, width, rates):
     return (
         rates["softmax", width][0],
         {s: runs["v2", s] - runs["softmax", s] for s in seeds},
-        {s: groups["v2", s] - groups["softmax", s] for s in seeds},
     )
 
 
@@ -73,28 +68,26 @@ def main():
     widths = [w for w in SEEDS_OF_SIZE if all((arm, w) in rates for arm in ARMS)]
     measured = {width: gaps(results, width, rates) for width in widths}
 
-    x = np.array([log10(n) for n, by_seed, _ in measured.values() for _ in by_seed])
+    x = np.array([log10(n) for n, by_seed in measured.values() for _ in by_seed])
     spread = ((x - x.mean()) ** 2).sum()
-    slopes = {w: (log10(n) - x.mean()) / spread for w, (n, _, _) in measured.items()}
+    slopes = {w: (log10(n) - x.mean()) / spread for w, (n, _) in measured.items()}
     weights = {w: 1 / len(x) + (log10(target) - x.mean()) * slopes[w] for w in measured}
 
     parts = defaultdict(list)
-    by_group, slope = 0, 0
-    for seed in sorted({s for _, by_seed, _ in measured.values() for s in by_seed}):
+    slope = 0
+    for seed in sorted({s for _, by_seed in measured.values() for s in by_seed}):
         sizes = [w for w in measured if seed in measured[w][1]]
         parts[tuple(sizes)].append(sum(weights[w] * measured[w][1][seed] for w in sizes))
         slope += sum(slopes[w] * measured[w][1][seed] for w in sizes)
-        by_group = by_group + sum(weights[w] * measured[w][2][seed] for w in sizes)
     estimate = sum(map(sum, parts.values()))
     errors = [(len(each) * np.var(each, ddof=1), len(each) - 1) for each in parts.values()]
-    errors.append((np.var(by_group, ddof=1) / len(by_group), len(by_group) - 1))
     largest = list(measured[max(measured)][1].values())
     errors.append((np.var(largest, ddof=1) / new_pairs, len(largest) - 1))
     variance = sum(v for v, _ in errors)
     degrees = variance**2 / sum(v**2 / d for v, d in errors)
     half = t.ppf(0.975, degrees) * sqrt(variance)
 
-    for width, (n, by_seed, _) in measured.items():
+    for width, (n, by_seed) in measured.items():
         each = list(by_seed.values())
         print(f"{n:9,.0f} parameters: gap {np.mean(each):+.4f}, n {len(each)}", end="")
         print(f", SD {np.std(each, ddof=1):.4f}")

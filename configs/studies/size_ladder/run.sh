@@ -17,7 +17,10 @@ train() {
   "$program" sweep "$here/$file.yaml" --out "$runs/size_ladder/$part" --jobs 2 "${settings[@]}" \
     >"$runs/size_ladder/$part.log"
   mkdir -p "$results/size_ladder/$part"
-  cp "$runs/size_ladder/$part"/*.csv "$results/size_ladder/$part/"
+  for file in index config lr_optimum; do
+    [[ ! -f $runs/size_ladder/$part/$file.csv ]] ||
+      cp "$runs/size_ladder/$part/$file.csv" "$results/size_ladder/$part/"
+  done
 }
 
 mkdir -p "$runs/size_ladder"

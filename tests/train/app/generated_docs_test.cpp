@@ -76,8 +76,6 @@ const char* name_of(run::When when) {
       return "`log.param_grad_norms_interval`";
     case run::When::diagnostics:
       return "`log.diagnostics_interval`";
-    case run::When::last:
-      return "last step";
   }
   throw std::logic_error("no such When");
 }
@@ -85,7 +83,6 @@ const char* name_of(run::When when) {
 const char* suffix_of(run::Per per) {
   switch (per) {
     case run::Per::run:
-    case run::Per::group:
       return "";
     case run::Per::layer:
     case run::Per::head:

@@ -144,50 +144,6 @@ TEST(ErrorParts, add_up_with_the_degrees_of_welch_and_satterthwaite) {
   EXPECT_EQ(one.degrees, 5) << "a part without variance has no influence";
 }
 
-TEST(ErrorParts, widen_an_estimate_that_has_a_spread) {
-  const PairedDifference seeds =
-      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
-  const ErrorPart text = mean_error(std::array{0.1, 0.7, 0.2, 1.0});
-  EXPECT_NEAR(text.variance, 0.54 / 3 / 4, 1e-15);
-  EXPECT_EQ(text.degrees, 3);
-  const PairedDifference both = with_error(seeds, text);
-  EXPECT_EQ(both.difference.mean, seeds.difference.mean);
-  EXPECT_EQ(both.pairs, 3);
-  EXPECT_NEAR(both.error, std::sqrt(seeds.error * seeds.error + text.variance), 1e-15);
-  EXPECT_GT(both.degrees, 2);
-  EXPECT_NEAR(both.p, student_t_two_sided(both.difference.mean / both.error, both.degrees), 1e-15);
-  EXPECT_NEAR(both.difference.half_width, both.error * student_t_quantile(0.975, both.degrees),
-              1e-15);
-  const PairedDifference equal = paired_difference(std::array{1., 1., 1.}, std::array{0., 0., 0.});
-  EXPECT_EQ(with_error(equal, text).p, equal.p) << "no spread is known, so signs judge";
-}
-
-TEST(ErrorParts, never_narrow_an_interval_by_their_degrees_of_freedom) {
-  const PairedDifference seeds =
-      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
-  const double variance = seeds.error * seeds.error;
-  const PairedDifference small = with_error(seeds, {0.1 * variance, 63});
-  EXPECT_NEAR(small.difference.half_width, seeds.difference.half_width, 1e-9);
-  EXPECT_GE(small.difference.half_width, seeds.difference.half_width);
-  EXPECT_NEAR(small.error, std::sqrt(1.1) * seeds.error, 1e-15);
-  const PairedDifference large = with_error(seeds, {4 * variance, 63});
-  EXPECT_GT(large.difference.half_width, seeds.difference.half_width);
-  const PairedDifference far =
-      paired_difference(std::array{11.2, 11.1, 11.4}, std::array{1., 1., 1.});
-  EXPECT_EQ(with_error(far, {4 * variance, 63}).p, far.p);
-}
-
-TEST(ErrorParts, of_groups_of_documents_are_that_of_their_mean_without_groups_that_lack_a_score) {
-  const PairedDifference seeds =
-      paired_difference(std::array{1.2, 1.1, 1.4}, std::array{1., 1., 1.});
-  const PairedDifference expected = with_error(seeds, mean_error(std::array{0.1, 0.3, 0.2, 0.4}));
-  const PairedDifference found = with_error_over_groups(seeds, {0.1, kNaN, 0.3, 0.2, 0.4});
-  EXPECT_EQ(found.error, expected.error);
-  EXPECT_EQ(found.degrees, expected.degrees);
-  EXPECT_GT(found.error, seeds.error);
-  EXPECT_EQ(with_error_over_groups(seeds, {0.1, kNaN}).error, seeds.error) << "one group only";
-}
-
 TEST(Holm, steps_down_from_the_smallest) {
   const std::vector<double> adjusted = holm(std::array{0.01, 0.04, 0.03, 0.005});
   const std::array expected{0.03, 0.06, 0.06, 0.02};

@@ -74,15 +74,6 @@ struct BestAchievable {
   double loss = 0, accuracy = 0;
 };
 
-/// Number of groups of neighboring documents whose losses are measured separately.
-inline constexpr Index kLossGroups = 64;
-
-/// Domain and group of the first token of a validation sequence.
-struct RowOrigin {
-  Index domain = 0;  ///< index into domains()
-  Index group = 0;   ///< in [0, kLossGroups)
-};
-
 /// Batches for validation.
 class ValidationData {
  public:
@@ -93,8 +84,9 @@ class ValidationData {
   /// Returns the number of validation batches, at least 1.
   virtual Index val_batches() const = 0;
 
-  /// Returns the origin of each row of validation batch i; empty unless it is held-out text.
-  virtual std::vector<RowOrigin> val_origins(Index /*i*/) const { return {}; }
+  /// Returns the domain, an index into domains(), of the first token of each row of validation
+  /// batch i; empty unless it is held-out text.
+  virtual std::vector<Index> val_domains(Index /*i*/) const { return {}; }
   /// Returns the names of the domains of held-out text; empty if there is only one.
   virtual std::vector<std::string> domains() const { return {}; }
 

@@ -31,35 +31,25 @@ void for_each_part(const Span& span, const std::vector<SourcePart>& parts, F&& f
 }  // namespace
 
 HeldOut::HeldOut(const std::vector<Span>& spans, const std::vector<SourcePart>& parts) {
-  if (parts.empty()) sizes_.push_back(0);
-  for (const SourcePart& part : parts) domain_of(part.domain);
+  for (const SourcePart& part : parts) domain_named(part.domain);
   for (const Span& span : spans) {
-    if (parts.empty()) add(span, 0);
+    if (parts.empty()) pieces_.push_back({span, 0});
     for_each_part(span, parts, [&](const SourcePart& part, const Span& common) {
-      add(common, domain_of(part.domain));
+      pieces_.push_back({common, domain_named(part.domain)});
     });
   }
 }
 
-Index HeldOut::domain_of(const std::string& name) {
+Index HeldOut::domain_named(const std::string& name) {
   const auto known = std::ranges::find(names_, name);
   if (known != names_.end()) return known - names_.begin();
   names_.push_back(name);
-  sizes_.push_back(0);
   return std::ssize(names_) - 1;
 }
 
-void HeldOut::add(const Span& span, Index domain) {
-  Index& size = sizes_[domain];
-  pieces_.push_back({span, domain, size});
-  size += span.size();
-}
-
-RowOrigin HeldOut::origin(Index token) const {
+Index HeldOut::domain_of(Index token) const {
   const auto begins = [](const Piece& piece) { return piece.span.begin; };
-  const Piece& piece = *std::prev(std::ranges::upper_bound(pieces_, token, {}, begins));
-  const Index place = piece.before + token - piece.span.begin;
-  return {piece.domain, kLossGroups * place / sizes_[piece.domain]};
+  return std::prev(std::ranges::upper_bound(pieces_, token, {}, begins))->domain;
 }
 
 HeldOutWindows::HeldOutWindows(std::shared_ptr<const TokenSource> source,
@@ -73,7 +63,7 @@ HeldOutWindows::HeldOutWindows(std::shared_ptr<const TokenSource> source,
   for (const Span& span : spans) {
     if (source_->parts.empty()) of_domain[0].push_back(span);
     for_each_part(span, source_->parts, [&](const SourcePart&, const Span& common) {
-      of_domain[held_out_.origin(common.begin).domain].push_back(common);
+      of_domain[held_out_.domain_of(common.begin)].push_back(common);
     });
   }
   for (std::size_t i = 0; i < of_domain.size(); ++i) {
@@ -124,10 +114,10 @@ Batch HeldOutWindows::batch(Index i) const {
   return batch;
 }
 
-std::vector<RowOrigin> HeldOutWindows::origins(Index i) const {
-  std::vector<RowOrigin> origins;
-  for (const Span& window : windows(i)) origins.push_back(held_out_.origin(window.begin));
-  return origins;
+std::vector<Index> HeldOutWindows::domains_of(Index i) const {
+  std::vector<Index> domains;
+  for (const Span& window : windows(i)) domains.push_back(held_out_.domain_of(window.begin));
+  return domains;
 }
 
 }  // namespace difftape::run

@@ -1,5 +1,5 @@
 #pragma once
-// Validation windows of a row of tokens, with their domains and groups.
+// Validation windows of a row of tokens, with their domains.
 
 #include <memory>
 #include <string>
@@ -12,8 +12,7 @@ namespace difftape::run {
 class TokenSource;
 struct SourcePart;
 
-/// Domain and group of every held-out token. The held-out tokens of each domain are concatenated
-/// and cut into kLossGroups equal ranges; group g is the g-th range of every domain.
+/// The domain of every held-out token.
 class HeldOut {
  public:
   /// `spans` are ordered and disjoint, and `parts` cover them. Without parts, all tokens are in one
@@ -22,21 +21,18 @@ class HeldOut {
 
   /// Returns the names of the domains in order of appearance.
   const std::vector<std::string>& domains() const { return names_; }
-  /// Returns the domain and group of a held-out token.
-  RowOrigin origin(Index token) const;
+  /// Returns the domain of a held-out token, an index into domains().
+  Index domain_of(Index token) const;
 
  private:
   struct Piece {
     Span span;
     Index domain;
-    Index before;  ///< number of earlier held-out tokens of its domain
   };
-  Index domain_of(const std::string& name);
-  void add(const Span& span, Index domain);
+  Index domain_named(const std::string& name);
 
   std::vector<std::string> names_;
   std::vector<Piece> pieces_;
-  std::vector<Index> sizes_;  ///< held-out tokens by domain
 };
 
 /// The validation windows of some spans of a row of tokens. Windows never cross a file. Their order
@@ -54,8 +50,8 @@ class HeldOutWindows {
   Index size() const { return size_; }  ///< number of windows
   Index batches() const { return ceil_div(size_, batch_); }
   Batch batch(Index i) const;
-  /// Returns the origin of each row of batch i.
-  std::vector<RowOrigin> origins(Index i) const;
+  /// Returns the domain of each row of batch i, an index into domains().
+  std::vector<Index> domains_of(Index i) const;
   /// Returns the names of the domains; empty if they are not told apart.
   const std::vector<std::string>& domains() const { return held_out_.domains(); }
   const TokenSource& source() const { return *source_; }

@@ -68,7 +68,7 @@ class Windows : public Dataset {
   }
 
   Batch val_batch(Index i) const override { return held_out_.batch(i); }
-  std::vector<RowOrigin> val_origins(Index i) const override { return held_out_.origins(i); }
+  std::vector<Index> val_domains(Index i) const override { return held_out_.domains_of(i); }
   std::vector<std::string> domains() const override { return held_out_.domains(); }
   Index val_batches() const override { return held_out_.batches(); }
   Index vocab_size() const override {

@@ -18,15 +18,15 @@ namespace difftape::run {
 
 HeldOutLosses::HeldOutLosses(const ValidationData& data, Index batches) : names_(data.domains()) {
   for (Index i = 0; i < batches; ++i) {
-    const std::vector<RowOrigin> rows = data.val_origins(i);
-    first_of_.push_back(origins_.size());
-    origins_.insert(origins_.end(), rows.begin(), rows.end());
+    const std::vector<Index> rows = data.val_domains(i);
+    first_of_.push_back(domains_.size());
+    domains_.insert(domains_.end(), rows.begin(), rows.end());
   }
-  sequences_.resize(origins_.size());
+  sequences_.resize(domains_.size());
 }
 
 void HeldOutLosses::add(Index i, const Batch& batch, std::span<const double> row_losses) {
-  if (origins_.empty()) return;
+  if (domains_.empty()) return;
   const auto seq = static_cast<size_t>(batch.seq);
   Sequence* sequence = &sequences_[first_of_[i]];
   for (size_t at = 0; at < row_losses.size(); at += seq, ++sequence) {
@@ -44,17 +44,11 @@ void HeldOutLosses::add(Index i, const Batch& batch, std::span<const double> row
 
 void HeldOutLosses::share() { distributed::combine(sequences_); }
 
-std::vector<HeldOutLosses::Sum> HeldOutLosses::sums(std::size_t parts,
-                                                    Index RowOrigin::*part_of) const {
-  std::vector<Sum> sums(parts);
-  for (size_t i = 0; i < origins_.size(); ++i) sums[origins_[i].*part_of].add(sequences_[i].all);
-  return sums;
-}
-
 std::vector<std::pair<std::string, double>> HeldOutLosses::metrics() const {
   std::vector<std::pair<std::string, double>> metrics;
   if (!names_.empty()) {
-    const std::vector<Sum> of = sums(names_.size(), &RowOrigin::domain);
+    std::vector<Sum> of(names_.size());
+    for (size_t i = 0; i < domains_.size(); ++i) of[domains_[i]].add(sequences_[i].all);
     for (size_t i = 0; i < of.size(); ++i)
       if (of[i].tokens > 0)
         metrics.emplace_back(metric_of(metric("val/loss"), names_[i]), of[i].mean());
@@ -67,16 +61,6 @@ std::vector<std::pair<std::string, double>> HeldOutLosses::metrics() const {
   if (near.tokens > 0 && far.tokens > 0)
     metrics.emplace_back(metric("val/context_gain"), near.mean() - far.mean());
   return metrics;
-}
-
-GroupLosses HeldOutLosses::groups() const {
-  GroupLosses groups;
-  if (origins_.empty()) return groups;
-  for (const Sum& sum : sums(kLossGroups, &RowOrigin::group)) {
-    groups.loss.push_back(sum.mean());
-    groups.tokens.push_back(static_cast<double>(sum.tokens));
-  }
-  return groups;
 }
 
 namespace {
@@ -199,7 +183,6 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   }
   result.loss = total / weights;
   result.metrics = score ? score->metrics() : origins.metrics();
-  result.groups = origins.groups();
   result.loss_by_position = positions.means();
   return result;
 }

@@ -13,8 +13,8 @@
 
 namespace difftape::run {
 
-/// Sums losses on held-out text by domain, by group, and by part of the sequence. Data without
-/// ValidationData::val_origins have no sums.
+/// Sums losses on held-out text by domain and by part of the sequence. Data without
+/// ValidationData::val_domains have no sums.
 class HeldOutLosses {
  public:
   /// Prepares sums for the first `batches` validation batches.
@@ -29,8 +29,6 @@ class HeldOutLosses {
   /// Returns val/loss/<domain>, nats per scored token, of domains with scored tokens, and
   /// val/context_gain if tokens in both of its ranges of positions were scored.
   std::vector<std::pair<std::string, double>> metrics() const;
-  /// Returns the losses of all groups; empty without origins.
-  GroupLosses groups() const;
 
  private:
   struct Sum {
@@ -46,11 +44,9 @@ class HeldOutLosses {
   struct Sequence {
     Sum all, near, far;
   };
-  /// Sums over the sequences of each of `parts` parts; `part_of` is the domain or the group.
-  std::vector<Sum> sums(std::size_t parts, Index RowOrigin::*part_of) const;
 
   std::vector<std::string> names_;
-  std::vector<RowOrigin> origins_;     ///< origin of each sequence
+  std::vector<Index> domains_;         ///< domain of each sequence
   std::vector<std::size_t> first_of_;  ///< index of the first sequence of each batch
   std::vector<Sequence> sequences_;
 };
@@ -101,8 +97,7 @@ struct Validation {
   double loss = 0;  ///< nats per scored token, without z-loss
   /// TaskAccuracy::metrics for a task, else HeldOutLosses::metrics.
   std::vector<std::pair<std::string, double>> metrics;
-  Index tokens = 0;    ///< number of scored tokens
-  GroupLosses groups;  ///< for held-out text
+  Index tokens = 0;  ///< number of scored tokens
   /// Nats per scored token by position in the sequence, from 0; NaN for unscored positions. Empty
   /// unless requested.
   std::vector<double> loss_by_position = {};

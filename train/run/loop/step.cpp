@@ -232,7 +232,6 @@ Step take_logged_step(TrainState& state) {
     Validation validation = state.validate();
     step.val_loss = validation.loss;
     step.val_metrics = std::move(validation.metrics);
-    if (step.step == config.steps) step.group_losses = std::move(validation.groups);
     if (!std::isfinite(step.val_loss)) {
       const Parameter* first = first_non_finite(state.model.parameters(), state.optimizer.shards());
       step.diverged = {step.step, metric("val/loss"), first ? first->name : "",
@@ -266,10 +265,6 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
   if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
-  if (!step.group_losses.loss.empty()) {
-    metrics.emplace_back(metric("val/group_loss"), step.group_losses.loss);
-    metrics.emplace_back(metric("val/group_tokens"), step.group_losses.tokens);
-  }
   const bool each = due(step.step, log.param_grad_norms_interval, state.config.train.steps);
   size_t i = 0;
   for (const Parameter& parameter : state.model.parameters()) {

@@ -22,7 +22,6 @@ struct Step {
   double router_loss = 0;    ///< weighted losses of all routers, likewise
   double val_loss = kNaN;    ///< after the update, if validated
   std::vector<std::pair<std::string, double>> val_metrics;  ///< Validation::metrics, with val_loss
-  GroupLosses group_losses;                                 ///< at the last step, for held-out text
   GradNorms norms;                                          ///< before clipping
   std::optional<QkClipped> qk_clip;        ///< with model.attention.qk_clip_threshold
   double spike_scale = 1;                  ///< factor of optim.on_spike; 0: the step was skipped

@@ -20,24 +20,22 @@ enum class Per {
   rank,       ///< "/<layer>": a list, the fields of TopValues
   parameter,  ///< "/<parameter name>"; Per::run may have a metric of the same name
   grid,       ///< "/<row>/<column>" of the accuracy grid of a task
-  domain,     ///< "/<domain>" of held-out text; Per::run has a metric of the same name
-  group       ///< nothing follows: a list, one number per group of held-out documents
+  domain      ///< "/<domain>" of held-out text; Per::run has a metric of the same name
 };
 
 /// Return true if a part follows the name, and if the value is a list.
-constexpr bool has_parts(Per per) { return per != Per::run && per != Per::group; }
+constexpr bool has_parts(Per per) { return per != Per::run; }
 constexpr bool is_list(Per per) {
-  return per == Per::head || per == Per::expert || per == Per::rank || per == Per::group;
+  return per == Per::head || per == Per::expert || per == Per::rank;
 }
 
 /// The steps that log a metric. The last step of a run that finishes logs all metrics.
 enum class When {
-  step,         ///< every step
-  validation,   ///< multiples of train.eval_interval
-  parameters,   ///< multiples of log.param_grad_norms_interval
-  diagnostics,  ///< the first step and multiples of log.diagnostics_interval, none if that is 0;
-                ///< and the step that diverged
-  last          ///< the last step only
+  step,        ///< every step
+  validation,  ///< multiples of train.eval_interval
+  parameters,  ///< multiples of log.param_grad_norms_interval
+  diagnostics  ///< the first step and multiples of log.diagnostics_interval, none if that is 0;
+               ///< and the step that diverged
 };
 
 /// The runs that log a metric.
@@ -129,12 +127,6 @@ inline constexpr Metric kMetrics[] = {
      When::validation,
      Of::text,
      {"Context gain", "nats per token, loss of the second quarter minus the second half"}},
-    {"val/group_loss", "nats per token",
-     "validation loss of each of 64 groups of neighboring held-out documents; group g is the g-th "
-     "of 64 equal ranges of every domain, and NaN if no token was scored",
-     Per::group, When::last, Of::text},
-    {"val/group_tokens", "tokens", "scored tokens in each group of val/group_loss", Per::group,
-     When::last, Of::text},
     {"optim/grad_norm",
      "L2",
      "norm of the gradient of all parameters, before clipping",

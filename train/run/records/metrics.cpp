@@ -208,13 +208,6 @@ namespace {
 
 constexpr const char* kMaps = "attention_maps";
 
-/// Returns true if only the last step logs the list; padding it for all steps would waste space.
-bool is_of_last_step(std::string_view name) {
-  return std::ranges::any_of(kMetrics, [name](const Metric& metric) {
-    return metric.name == name && metric.when == When::last;
-  });
-}
-
 /// Writes a dataset with one row per step, padded with NaN. Compresses it if some rows did not log
 /// the list.
 void write_list(h5::File& file, const std::string& name, std::size_t rows,
@@ -248,14 +241,7 @@ void write_metrics_h5(const std::filesystem::path& path, const MetricsTable& tab
   const Shape length{std::ssize(table.step)};
   file.write<std::int64_t>("step", length,
                            std::vector<std::int64_t>(table.step.begin(), table.step.end()));
-  for (const auto& [name, column] : table.lists) {
-    if (is_of_last_step(name)) {
-      const std::vector<double>& last = column.values().back();
-      file.write<double>(name, {std::ssize(last)}, last);
-    } else {
-      write_list(file, name, table.step.size(), column);
-    }
-  }
+  for (const auto& [name, column] : table.lists) write_list(file, name, table.step.size(), column);
   if (maps) write_maps(file, *maps);
   file.save();
 }

@@ -90,13 +90,6 @@ struct MetricValue : std::variant<double, std::vector<double>> {
 /// The metrics of one step by name, for example {"train/loss", 2.3}, in the order of the file.
 using Metrics = std::vector<std::pair<std::string, MetricValue>>;
 
-/// The validation loss in each of kLossGroups groups of held-out documents (val/group_loss,
-/// val/group_tokens). Empty lists mean that it was not measured.
-struct GroupLosses {
-  std::vector<double> loss;    ///< nats per scored token; NaN for groups without scored tokens
-  std::vector<double> tokens;  ///< numbers of scored tokens
-};
-
 /// Appends to metrics.jsonl. A crash loses at most the line being written.
 class MetricsWriter {
  public:

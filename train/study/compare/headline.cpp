@@ -18,7 +18,7 @@ constexpr const char* kSingleRunsNote =
 constexpr const char* kLrNote =
     "lr*: vertex of a parabola in log lr through the lowest mean loss over the seeds and its "
     "two neighbors. Gap: final loss at an arm's lr* minus the baseline's at its own lr*, paired "
-    "by seed, with the error of the held-out text. \"At given rates\": each of the two arms ran "
+    "by seed. \"At given rates\": each of the two arms ran "
     "at one rate, which need not be its lr*. \"Of the ladder\": measured at the rates of lowest "
     "loss with the seeds that chose them. lr sensitivity E: mean over the learning rates of "
     "[final loss - the lowest]. Losses are in nats per token; a diverged run counts with the "

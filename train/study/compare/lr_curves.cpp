@@ -50,8 +50,6 @@ LrPoint point_of(const Condition& condition, double usual,
     if (!std::isfinite(value)) continue;
     point.values.push_back(value);
     point.seeds.push_back(run->seed);
-    const bool measured = run->finished() && value == final;
-    point.groups.push_back(measured ? run->group_losses().loss : std::vector<double>());
   }
   point.loss = stats::mean_interval(point.values);
   return point;
@@ -169,27 +167,19 @@ void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
 
 LossBySeed LrPoint::by_seed() const {
   LossBySeed losses;
-  for (std::size_t i = 0; i < seeds.size(); ++i)
-    losses.emplace(seeds[i], SeedLoss{values[i], groups[i]});
+  for (std::size_t i = 0; i < seeds.size(); ++i) losses.emplace(seeds[i], values[i]);
   return losses;
 }
 
 stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
-  std::vector<double> of_a, of_b, sum;
-  double summed = 0;
-  for (const auto& [seed, mine] : a) {
+  std::vector<double> of_a, of_b;
+  for (const auto& [seed, loss] : a) {
     const auto other = b.find(seed);
     if (other == b.end()) continue;
-    const SeedLoss& theirs = other->second;
-    of_a.push_back(mine.loss);
-    of_b.push_back(theirs.loss);
-    if (mine.groups.empty() || mine.groups.size() != theirs.groups.size()) continue;
-    sum.resize(mine.groups.size());
-    for (std::size_t g = 0; g < sum.size(); ++g) sum[g] += mine.groups[g] - theirs.groups[g];
-    summed += 1;
+    of_a.push_back(loss);
+    of_b.push_back(other->second);
   }
-  for (double& group : sum) group /= summed;
-  return stats::with_error_over_groups(stats::paired_difference(of_a, of_b), std::move(sum));
+  return stats::paired_difference(of_a, of_b);
 }
 
 std::vector<LrPoint> lr_points(const Arm& arm) {

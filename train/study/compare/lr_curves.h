@@ -16,13 +16,7 @@
 
 namespace difftape::study {
 
-/// Final loss of a run, and its loss in each group of held-out documents. There are no groups if
-/// they were not stored, or if the loss is the one at initialization.
-struct SeedLoss {
-  double loss;
-  std::vector<double> groups = {};
-};
-using LossBySeed = std::map<std::uint64_t, SeedLoss>;
+using LossBySeed = std::map<std::uint64_t, double>;
 /// Returns the mean of a - b over the seeds that both have.
 stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b);
 
@@ -34,8 +28,7 @@ struct LrPoint {
   /// Final validation losses by ascending seed, nats per token, capped at the loss at init. An
   /// unknown loss at init is replaced by the mean of the arm's other runs.
   std::vector<double> values;
-  std::vector<std::uint64_t> seeds = {};         ///< seeds of `values`
-  std::vector<std::vector<double>> groups = {};  ///< SeedLoss::groups of each value
+  std::vector<std::uint64_t> seeds = {};  ///< seeds of `values`
 
   LossBySeed by_seed() const;
 };

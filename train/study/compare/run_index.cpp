@@ -123,22 +123,6 @@ Lines lines_of(const fs::path& file) {
   return lines;
 }
 
-std::map<std::string, std::vector<double>> read_groups(const RunIndex& index) {
-  std::map<std::string, std::vector<double>> groups;
-  const fs::path file = index.file.parent_path() / kGroupsFile;
-  if (!system::is_there(file)) return groups;
-  const Lines lines = lines_of(file);
-  const RunIndex named{file, {}, {}};
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    std::vector<double>& losses = groups[lines[i][0]];
-    for (std::size_t column = 1; column < lines[i].size(); ++column) {
-      const IndexRow cell{{"name", lines[i][0]}, {lines[0][column], lines[i][column]}};
-      losses.push_back(number<double>(named, cell, lines[0][column]));
-    }
-  }
-  return groups;
-}
-
 void require_same_data(const RunIndex& a, const RunIndex& b) {
   const auto data_of = [](const RunIndex& index) {
     std::set<std::string> digests;
@@ -235,7 +219,7 @@ bool is_index(const fs::path& file) {
 }
 
 RunIndex read_index(const fs::path& file) {
-  RunIndex index{file, {}, {}};
+  RunIndex index{file, {}};
   const Lines lines = lines_of(file);
   for (const char* column : kNeeded) {
     if (!lines.empty() && std::ranges::find(lines[0], column) != lines[0].end()) continue;
@@ -259,7 +243,6 @@ RunIndex read_index(const fs::path& file) {
           file.string(), i + 1, row["name"]));
     require_state(index, row);
   }
-  index.groups = read_groups(index);
   return index;
 }
 
@@ -295,10 +278,6 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     if (!run.diverged() || !quantity.of_diverged) run.logged_metrics.insert(quantity.metric);
   }
   run.first_loss = number<double>(index, row, "first_loss");
-  if (const auto groups = index.groups.find(name); groups != index.groups.end()) {
-    run.metrics.step = {static_cast<double>(run.status.step)};
-    run.metrics.lists[run::metric("val/group_loss")].set(0, groups->second);
-  }
   return run;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // index.csv of a sweep: one row per run with all data that claims need, so that a committed index
-// can replace the run directories. config.csv next to it has the keys that all runs share, and
-// val_groups.csv the loss of each run in each group of held-out documents.
+// can replace the run directories. config.csv next to it has the keys that all runs share.
 
 #include <filesystem>
 #include <functional>
@@ -17,7 +16,6 @@ namespace difftape::study {
 
 inline constexpr const char* kIndexFile = "index.csv";
 inline constexpr const char* kSharedFile = "config.csv";
-inline constexpr const char* kGroupsFile = "val_groups.csv";
 
 /// The fields of a run by column. Columns with a dot are keys of the configuration, as YAML.
 using IndexRow = std::map<std::string, std::string, std::less<>>;
@@ -30,7 +28,6 @@ std::string env_text(const RunRecord& run, const char* section, const char* key)
 struct RunIndex {
   std::filesystem::path file;
   std::vector<IndexRow> rows;  ///< in the order of the file, each with the shared keys
-  std::map<std::string, std::vector<double>> groups;  ///< val_groups.csv by run name
 };
 
 /// Returns the columns that every index has, without configuration keys and losses of domains.
@@ -55,7 +52,7 @@ bool is_complete(const IndexRow& row);
 /// if unknown, as for a generated task.
 std::string data_digest(const IndexRow& row);
 
-/// Returns the run of a row: its quantities and its losses per group, without curves. Throws
+/// Returns the run of a row: its quantities, without curves. Throws
 /// DataError if a required field is not a number.
 RunRecord record_of(const RunIndex& index, const IndexRow& row);
 

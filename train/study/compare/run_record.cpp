@@ -72,15 +72,6 @@ bool RunRecord::logged(const Quantity& quantity) const {
   return logged_metrics.contains(quantity.metric);
 }
 
-run::GroupLosses RunRecord::group_losses() const {
-  const auto last = [this](const char* list) {
-    const auto found = metrics.lists.find(list);
-    const bool logged = found != metrics.lists.end() && !metrics.step.empty();
-    return logged ? found->second[metrics.step.size() - 1] : std::vector<double>();
-  };
-  return {last(run::metric("val/group_loss")), last(run::metric("val/group_tokens"))};
-}
-
 double RunRecord::number(const Quantity& quantity) const {
   return numbers.at(static_cast<std::size_t>(&quantity - quantities().data()));
 }

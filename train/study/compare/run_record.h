@@ -62,10 +62,6 @@ struct RunRecord : run::RunDir {
   double number(const Quantity& quantity) const;
   double number(std::string_view quantity_name) const;
   bool logged(const Quantity& quantity) const;
-  /// Returns the validation loss after the last step per group of held-out documents. Groups are
-  /// the same in all runs on the same data. The lists are empty if the last line of its metrics has
-  /// no groups.
-  run::GroupLosses group_losses() const;
   /// Returns the known keys of the configuration with their values as YAML; for a row of an index,
   /// the keys that determine its numbers.
   run::FlatConfig values() const;

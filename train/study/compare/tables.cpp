@@ -153,9 +153,7 @@ constexpr std::pair<std::string_view, const char*> kColumnNotes[] = {
     {"seeds", "Rows are means over complete runs; losses are means over finished ones."},
     {"val", "Losses are in nats per token; val is the loss of the last validation."},
     {"train", "train is the mean over the last 5 % of the steps."},
-    {"+-",
-     "+- is half of a 95 % t-interval over seeds only; the intervals of the headline and of claims "
-     "about losses also cover the sampling error of the held-out text."},
+    {"+-", "+- is half of a 95 % t-interval over seeds."},
     {"val vs", "\"vs\" is the difference from the baseline, paired by seed."},
     {"p (Holm)", "p (Holm) is the p value of this difference, corrected by Holm over the table."},
     {"spikes",

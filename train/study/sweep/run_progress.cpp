@@ -65,13 +65,10 @@ RunProgress inspect_directory(const SweepRun& run) {
   return progress;
 }
 
-/// Returns the row of a run and sets its losses per group. The row is empty if the run cannot be
-/// read; its state is then "failed".
-IndexRow measured(const fs::path& dir, std::vector<double>& groups) {
+/// Returns the row of a run. It is empty if the run cannot be read; its state is then "failed".
+IndexRow measured(const fs::path& dir) {
   try {
-    const RunRecord run = load_run(dir);
-    groups = run.group_losses().loss;
-    return index_row(run);
+    return index_row(load_run(dir));
   } catch (const Error&) {
     return {};
   }
@@ -252,11 +249,9 @@ void SweepIndex::update(std::size_t i, const RunProgress& progress) {
     row = *run.taken;
     row["dir"] = "";
     row["from"] = sweep_->results_folder;
-    const auto groups = sweep_->results->groups.find(row["name"]);
-    if (groups != sweep_->results->groups.end()) groups_[config.run.name] = groups->second;
   } else {
     const bool started = progress.on_disk && progress.state != run::RunState::queued;
-    if (started) row = measured(config.run.out, groups_[config.run.name]);
+    if (started) row = measured(config.run.out);
     row["config"] = run::result_digest(config);
     row["dir"] = fs::path(config.run.out).filename().string();
   }
@@ -284,26 +279,13 @@ void SweepIndex::write() const {
   const auto provenance = std::ranges::find(columns, "config");
   columns.insert(provenance, domains.begin(), domains.end());
   columns.insert(columns.end(), keys_.begin(), keys_.end());
-  std::string index = system::csv_line(columns), shared = "key,value\n", groups;
+  std::string index = system::csv_line(columns), shared = "key,value\n";
   for (const IndexRow& row : rows_) {
     index += system::csv_line(
         mapped(columns, [&](const std::string& column) { return field_of(row, column); }));
   }
   for (const auto& [key, value] : shared_) shared += system::csv_line(std::vector{key, value});
-  for (const IndexRow& row : rows_) {
-    const auto found = groups_.find(row.at("name"));
-    if (found == groups_.end() || found->second.empty()) continue;
-    if (groups.empty()) {
-      groups = "name";
-      for (std::size_t i = 0; i < found->second.size(); ++i) groups += fmt::format(",{}", i);
-      groups += "\n";
-    }
-    std::vector<std::string> fields = mapped(found->second, system::csv_number);
-    fields.insert(fields.begin(), found->first);
-    groups += system::csv_line(fields);
-  }
   system::replace_text(fs::path(sweep_->out) / kSharedFile, shared);
-  if (!groups.empty()) system::replace_text(fs::path(sweep_->out) / kGroupsFile, groups);
   system::replace_text(fs::path(sweep_->out) / kIndexFile, index);
 }
 

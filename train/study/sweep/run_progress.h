@@ -113,7 +113,6 @@ class SweepIndex {
   std::vector<std::string> keys_;  ///< columns of the configuration
   run::FlatConfig shared_;         ///< the other keys, which are equal in all runs
   std::vector<IndexRow> rows_;
-  std::map<std::string, std::vector<double>> groups_;  ///< losses per group, by run name
 };
 
 }  // namespace difftape::study

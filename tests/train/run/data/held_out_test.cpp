@@ -1,4 +1,4 @@
-// Tests the validation windows: which tokens they have, in which order, domain and group.
+// Tests the validation windows: which tokens they have, in which order and domain.
 #include "train/run/data/held_out.h"
 
 #include <rapidcheck/gtest.h>
@@ -10,47 +10,20 @@
 namespace difftape::run {
 namespace {
 
-TEST(HeldOut, cuts_the_row_of_held_out_tokens_into_equal_ranges_in_order) {
+TEST(HeldOut, without_domains_has_one_that_is_unnamed) {
   const HeldOut parts({{100, 164}, {1000, 1064}}, {});
   EXPECT_TRUE(parts.domains().empty());
-  for (Index i = 0; i < 64; ++i) {
-    EXPECT_EQ(parts.origin(100 + i).group, i / 2);
-    EXPECT_EQ(parts.origin(1000 + i).group, 32 + i / 2);
-  }
-}
-
-TEST(HeldOut, unites_the_ranges_of_domains_of_any_size) {
-  const HeldOut parts({{0, 6400 + 640}}, {{"large", {0, 6400}}, {"small", {6400, 7040}}});
-  EXPECT_THAT(parts.domains(), ElementsAre("large", "small"));
-  std::map<Index, Index> large, small;
-  for (Index token = 0; token < 7040; ++token) {
-    const RowOrigin origin = parts.origin(token);
-    EXPECT_EQ(origin.domain, token < 6400 ? 0 : 1);
-    ++(origin.domain == 0 ? large : small)[origin.group];
-  }
-  ASSERT_EQ(large.size(), 64u);
-  for (Index group = 0; group < kLossGroups; ++group) {
-    EXPECT_EQ(large[group], 100);
-    EXPECT_EQ(small[group], 10);
-  }
+  EXPECT_EQ(parts.domain_of(100), 0);
+  EXPECT_EQ(parts.domain_of(1063), 0);
 }
 
 TEST(HeldOut, continues_a_domain_that_appears_again) {
   const HeldOut parts({{0, 20}, {30, 256}},
                       {{"a", {0, 10}}, {"b", {10, 40}}, {"a", {40, 158}}, {"b", {158, 300}}});
-  EXPECT_EQ(parts.domains(), (std::vector<std::string>{"a", "b"}));
-  // a has 10 + 118 = 128 held-out tokens, b 10 + 10 + 98 = 118.
-  EXPECT_EQ(parts.origin(9).group, 4);
-  EXPECT_EQ(parts.origin(40).group, 5);
-  EXPECT_EQ(parts.origin(157).group, 63);
-  EXPECT_EQ(parts.origin(30).domain, 1);
-  EXPECT_EQ(parts.origin(30).group, 64 * 10 / 118);
-  EXPECT_EQ(parts.origin(255).group, 63);
-}
-
-TEST(HeldOut, of_fewer_tokens_than_groups_leaves_groups_empty) {
-  const HeldOut parts({{0, 4}}, {});
-  for (Index token = 0; token < 4; ++token) EXPECT_EQ(parts.origin(token).group, 16 * token);
+  EXPECT_THAT(parts.domains(), ElementsAre("a", "b"));
+  for (const Index token : {0, 9, 40, 157}) EXPECT_EQ(parts.domain_of(token), 0) << token;
+  for (const Index token : {10, 19, 30, 39, 158, 255})
+    EXPECT_EQ(parts.domain_of(token), 1) << token;
 }
 
 /// A source whose token i is i.
@@ -128,12 +101,12 @@ std::map<Index, std::vector<std::vector<Index>>> windows_by_domain(const HeldOut
   std::map<Index, std::vector<std::vector<Index>>> all;
   for (Index i = 0; i < windows.batches(); ++i) {
     const Batch batch = windows.batch(i);
-    const std::vector<RowOrigin> origins = windows.origins(i);
+    const std::vector<Index> domains = windows.domains_of(i);
     for (Index b = 0; b < batch.batch; ++b) {
       std::vector<Index> tokens{batch.tokens[b * (batch.seq + 1)]};
       for (const std::int32_t target : batch.rows({b, b + 1}).targets())
         if (target != kIgnoreIndex) tokens.push_back(target);
-      all[origins[b].domain].push_back(std::move(tokens));
+      all[domains[b]].push_back(std::move(tokens));
     }
   }
   for (auto& [domain, rows] : all) std::ranges::sort(rows);
@@ -164,7 +137,7 @@ TEST(HeldOutWindows, take_every_domain_in_proportion_from_the_first_batch_on) {
   const HeldOutWindows windows(source, {{0, 9010}}, {10, 10}, 30, true);
   std::vector<Index> taken(3);
   for (Index i = 0; i < 10; ++i) {
-    for (const RowOrigin& origin : windows.origins(i)) ++taken[origin.domain];
+    for (const Index domain : windows.domains_of(i)) ++taken[domain];
     EXPECT_EQ(taken[2], 1);
     EXPECT_NEAR(static_cast<double>(taken[0]), 2 * static_cast<double>(taken[1]), 2);
   }

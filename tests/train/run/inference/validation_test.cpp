@@ -59,7 +59,6 @@ TEST_F(HeldOutLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
   const std::size_t code = size("book.txt"), folder = code + size("code.c");
   Sum all;
   std::map<std::string, Sum> domains;
-  std::vector<Sum> groups(kLossGroups);
   for (Index i = 0; i < state.data->val_batches(); ++i) {
     const Batch batch = state.data->val_batch(i);
     for (Index b = 0; b < batch.batch; ++b) {
@@ -69,10 +68,7 @@ TEST_F(HeldOutLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
       const double loss = static_cast<double>(state.loss(tape, one).value().item());
       const std::size_t at = row.find(std::string(first, first + 17));
       ASSERT_NE(at, std::string::npos);
-      const std::size_t begin = at < code ? 0 : at < folder ? code : folder;
-      const std::size_t end = at < code ? code : at < folder ? folder : row.size();
       domains[at < code ? "book" : at < folder ? "code" : "folder.d"].add(loss, 16);
-      groups[64 * (at - begin) / (end - begin)].add(loss, 16);
       all.add(loss, 16);
     }
   }
@@ -81,18 +77,12 @@ TEST_F(HeldOutLossesOfARun, include_the_sequences_that_begin_in_the_domain) {
   EXPECT_EQ(found.metrics.back().first, "val/context_gain");
   for (const auto& [name, loss] : std::span(found.metrics).first(3))
     EXPECT_NEAR(loss, domains.at(name.substr(std::string("val/loss/").size())).mean(), 1e-6);
-  ASSERT_EQ(found.groups.loss.size(), 64u);
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    EXPECT_EQ(found.groups.tokens[g], groups[g].tokens);
-    EXPECT_NEAR(found.groups.loss[g], groups[g].mean(), 1e-6) << g;
-  }
 }
 
 TEST_F(HeldOutLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto lines = metrics_lines(project / "run");
   EXPECT_EQ(test::steps_with(project / "run", "val/loss/book"), (std::vector<Index>{5, 10, 12}));
-  EXPECT_EQ(test::steps_with(project / "run", "val/group_loss"), (std::vector<Index>{12}));
   const auto& last = lines.back();
   // Files of 3,000, 700, 140 and 260 bytes are 176 + 41 + 8 + 15 sequences of 17 bytes.
   const double loss = last["val/loss"];
@@ -101,11 +91,6 @@ TEST_F(HeldOutLossesOfARun, are_logged_and_add_up_to_the_validation_loss) {
   domains += 41 * last["val/loss/code"].get<double>();
   domains += 23 * last["val/loss/folder.d"].get<double>();
   EXPECT_NEAR(domains / 240, loss, 1e-6);
-  Sum groups;
-  for (std::size_t g = 0; g < 64; ++g)
-    groups.add(last["val/group_loss"][g], last["val/group_tokens"][g]);
-  EXPECT_EQ(groups.tokens, 240 * 16);
-  EXPECT_NEAR(groups.mean(), loss, 1e-6);
   EXPECT_THAT(contents(project / "run/stdout.log"),
               HasSubstr(fmt::format(
                   "validation loss by domain: book {:.4f}, code {:.4f}, folder.d {:.4f}",
@@ -226,8 +211,8 @@ TEST_F(HeldOutLossesOfARun, sample_the_domains_in_proportion_for_every_seed_and_
   const auto first_batch = [this] {
     const TrainState state(project.config);
     std::vector<Index> domains(3);
-    for (const RowOrigin& origin : state.data->val_origins(0))
-      ++domains[static_cast<std::size_t>(origin.domain)];
+    for (const Index domain : state.data->val_domains(0))
+      ++domains[static_cast<std::size_t>(domain)];
     return std::pair(domains, state.data->val_batch(0).tokens);
   };
   const auto [domains, tokens] = first_batch();
@@ -247,21 +232,7 @@ TEST_F(HeldOutLossesOfARun, have_no_domains_for_one_file_or_a_split) {
   for (const std::string run : {"one", "part"}) {
     const auto last = metrics_lines(project / run).back();
     EXPECT_FALSE(last.contains("val/loss/book"));
-    EXPECT_EQ(last["val/group_loss"].size(), 64u);
   }
-}
-
-TEST_F(HeldOutLossesOfARun, are_NaN_for_groups_without_sequences) {
-  project.config.data.val_path = {project / "val/folder.d/2"};  // 260 bytes, 15 sequences
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto last = metrics_lines(project / "run").back();
-  Index there = 0;
-  for (std::size_t g = 0; g < 64; ++g) {
-    const bool empty = last["val/group_tokens"][g] == 0;
-    EXPECT_EQ(last["val/group_loss"][g] == "NaN", empty);
-    there += empty ? 0 : 1;
-  }
-  EXPECT_EQ(there, 15);
 }
 
 TEST_F(HeldOutLossesOfARun,
@@ -276,28 +247,28 @@ TEST_F(HeldOutLossesOfARun,
   ASSERT_EQ(TrainState(project.config).data->info()["epoch_sequences"], 37);
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   ASSERT_EQ(project.train("whole"), system::Exit::ok);
-  EXPECT_EQ(metrics_lines(project / "cut").back()["val/group_loss"],
-            metrics_lines(project / "whole").back()["val/group_loss"]);
+  EXPECT_EQ(metrics_lines(project / "cut").back()["val/loss"],
+            metrics_lines(project / "whole").back()["val/loss"]);
   EXPECT_EQ(test::last_checkpoint(project / "cut"), test::last_checkpoint(project / "whole"));
 }
 
 /// Validation data whose batches begin in the given places.
 struct Origins : ValidationData {
-  Origins(std::vector<std::vector<RowOrigin>> batches, std::vector<std::string> names)
+  Origins(std::vector<std::vector<Index>> batches, std::vector<std::string> names)
       : of_batches(std::move(batches)), of_domains(std::move(names)) {}
   Batch val_batch(Index) const override { return {}; }
   Index val_batches() const override { return std::ssize(of_batches); }
   Index vocab_size() const override { return 2; }
   nlohmann::ordered_json info() const override { return {}; }
-  std::vector<RowOrigin> val_origins(Index i) const override { return of_batches[i]; }
+  std::vector<Index> val_domains(Index i) const override { return of_batches[i]; }
   std::vector<std::string> domains() const override { return of_domains; }
 
-  std::vector<std::vector<RowOrigin>> of_batches;
+  std::vector<std::vector<Index>> of_batches;
   std::vector<std::string> of_domains;
 };
 
 TEST(HeldOutLosses, count_the_scored_tokens_of_a_sequence) {
-  HeldOutLosses losses(Origins({{{0, 5}, {1, 5}}, {{1, 7}}}, {"a", "b", "c"}), 2);
+  HeldOutLosses losses(Origins({{0, 1}, {1}}, {"a", "b", "c"}), 2);
   const Batch two{2, 2, {0, 1, 0, 1, 1, 1}, {1, 1, 0, 1}}, one{1, 2, {0, 1, 1}};
   losses.add(1, one, std::vector<double>{1, 2});
   losses.add(0, two, std::vector<double>{4, 2, 0, 9});
@@ -305,11 +276,6 @@ TEST(HeldOutLosses, count_the_scored_tokens_of_a_sequence) {
   EXPECT_THAT(losses.metrics(),
               ElementsAre(Pair("val/loss/a", 3), Pair("val/loss/b", 4),
                           Pair("val/context_gain", testing::DoubleEq(5.0 / 2 - 13.0 / 3))));
-  const GroupLosses groups = losses.groups();
-  EXPECT_EQ(groups.loss[5], 5);
-  EXPECT_EQ(groups.tokens[5], 3);
-  EXPECT_EQ(groups.loss[7], 1.5);
-  EXPECT_TRUE(std::isnan(groups.loss[6]));
 }
 
 TEST(HeldOutLosses, give_the_gain_from_the_second_quarter_to_the_second_half) {

@@ -65,14 +65,13 @@ INSTANTIATE_TEST_SUITE_P(Words, EveryPrecisionTogether, testing::ValuesIn(names<
 
 class Together : public Mpirun {};
 
-TEST_F(Together, has_the_validation_by_domain_and_group_of_one_process) {
+TEST_F(Together, has_the_validation_by_domain_of_one_process) {
   put(project / "a.txt", test::tiny_text());
   put(project / "b.txt", test::tiny_text().substr(0, 333));
   project.config.data.val_path = {project / "a.txt", project / "b.txt"};
   expect_the_bits_of_one(2);
   const auto last = metrics_lines(project / "several").back();
   EXPECT_TRUE(last.contains("val/loss/b"));
-  EXPECT_EQ(last["val/group_loss"].size(), 64u);
 }
 
 TEST_F(Together, has_the_bits_of_one_process_in_double_precision) {

@@ -20,8 +20,6 @@ const char* suffix(Per per) {
       return "/<parameter>";
     case Per::domain:
       return "/<domain>";
-    case Per::group:
-      return " (list)";
     case Per::grid:
       break;
   }

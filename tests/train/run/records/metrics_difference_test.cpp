@@ -30,15 +30,14 @@ TEST(MetricsDifference, is_sorted_by_step_then_by_the_registry) {
   const MetricsDifference found = difference(
       Table({{5, 6},
              {{"z", {1, 2}}, {"b", {1, 2}}, {"train/loss", {1, 2}}, {"act/max/0", {1, 2}}},
-             {{"attn/head/lambda/0", {{1}, {1, 2}}}, {"val/group_loss", {{1}, {1, 2}}}}}),
+             {{"attn/head/lambda/0", {{1}, {1, 2}}}, {"other/list", {{1}, {1, 2}}}}}),
       Table({{5, 6},
              {{"z", {1, 3}}, {"b", {1, 3}}, {"train/loss", {1, 3}}, {"act/max/0", {0, 3}}},
-             {{"attn/head/lambda/0", {{1}, {1, 7}}}, {"val/group_loss", {{1}, {1, 7}}}}}));
+             {{"attn/head/lambda/0", {{1}, {1, 7}}}, {"other/list", {{1}, {1, 7}}}}}));
   EXPECT_THAT(found.metrics,
               ElementsAre(FieldsAre("act/max/0", 5, 1, 0), FieldsAre("train/loss", 6, 2, 3),
-                          FieldsAre("val/group_loss[1]", 6, 2, 7),
                           FieldsAre("attn/head/lambda/0[1]", 6, 2, 7), FieldsAre("b", 6, 2, 3),
-                          FieldsAre("z", 6, 2, 3)));
+                          FieldsAre("other/list[1]", 6, 2, 7), FieldsAre("z", 6, 2, 3)));
 }
 
 TEST(MetricsDifference, compares_the_steps_that_both_logged) {
@@ -89,7 +88,7 @@ TEST(MetricsDifference, groups_logged_names) {
                                           {"attn/lambda/3", "attn/lambda/..."},
                                           {"attn/head/lambda/3[1]", "attn/head/lambda/..."},
                                           {"val/loss/code", "val/loss/..."},
-                                          {"val/group_loss", "val/group_loss"},
+                                          {"other/list", "other/list"},
                                           {"unknown/3", "unknown/3"}})
     EXPECT_EQ(family_of(name), family);
 }

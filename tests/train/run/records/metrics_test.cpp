@@ -267,15 +267,6 @@ TEST(MetricsH5, has_the_steps_and_one_matrix_per_list_padded_with_nan) {
   EXPECT_FALSE(in.exists("train/loss")) << "numbers are in metrics.jsonl alone";
 }
 
-TEST(MetricsH5, a_list_of_the_last_step_has_no_step_axis) {
-  const ScratchDir dir;
-  MetricsTable table{{1, 2, 3}, {}};
-  table.lists["val/group_loss"].set(2, {0.5, 0.25});
-  write_metrics_h5(dir / "metrics.h5", table);
-  EXPECT_THAT(h5::File::open(dir / "metrics.h5").read<double>("val/group_loss"),
-              ElementsAre(0.5, 0.25));
-}
-
 TEST(MetricsH5, keeps_attention_maps_of_any_number_of_layers_in_single_precision) {
   const ScratchDir dir;
   AttentionMaps maps{50, {}};

@@ -76,16 +76,6 @@ TEST(LrCurves, keep_all_seeds_of_the_ladder_while_an_extension_has_only_some) {
   EXPECT_NE(whole.optimum.reason, "") << "the lowest rung is the last one";
 }
 
-TEST(LrCurves, have_the_error_of_the_held_out_text_in_their_gaps) {
-  const LossBySeed a{{1, {2.0, {2.0, 2.1, 1.9}}}, {2, {2.2, {2.2, 2.3, 2.1}}}, {3, {2.1}}};
-  const LossBySeed b{{1, {2.1, {2.1, 2.1, 2.1}}}, {2, {2.1, {2.1, 2.1, 2.1}}}, {3, {2.3}}};
-  const LossBySeed a_alone{{1, {2.0}}, {2, {2.2}}, {3, {2.1}}};
-  const stats::PairedDifference seeds = paired(a_alone, b), both = paired(a, b);
-  EXPECT_EQ(both.difference.mean, seeds.difference.mean);
-  // Over groups the mean difference of the two seeds that have them is 0, 0.1 and -0.1.
-  EXPECT_NEAR(both.error, std::sqrt(seeds.error * seeds.error + 0.02 / 2 / 3), 1e-12);
-}
-
 TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_if_possible) {
   std::vector<Result> results;
   add_ladders(results, "32");

@@ -83,27 +83,6 @@ TEST(Quantities, of_a_diverged_run_have_no_final_loss) {
   EXPECT_EQ(run.status.diverged->step, 400);
 }
 
-TEST(LoadRun, has_the_losses_of_groups_of_documents_if_the_last_step_logged_them) {
-  const ScratchDir dir;
-  const auto groups_of = [&](const std::string& name, Index steps) {
-    const auto run = write_run(dir / name, {});
-    fs::remove(run / "metrics.jsonl");
-    run::MetricsWriter writer(run / "metrics.jsonl");
-    writer.write(1, {{"train/loss", 3.0}});
-    if (steps > 1) {
-      writer.write(2, {{"val/group_loss", std::vector<double>{1.25, kNaN}},
-                       {"val/group_tokens", std::vector<double>{32, 0}}});
-    }
-    if (steps > 2) writer.write(3, {{"train/loss", 2.0}});
-    return load_run(run).group_losses();
-  };
-  const run::GroupLosses groups = groups_of("whole", 2);
-  EXPECT_THAT(groups.loss, ElementsAre(1.25, testing::IsNan()));
-  EXPECT_THAT(groups.tokens, ElementsAre(32, 0));
-  EXPECT_TRUE(groups_of("older", 1).loss.empty());
-  EXPECT_TRUE(groups_of("goes_on", 3).loss.empty()) << "of an earlier last step";
-}
-
 TEST(LoadRun, rejects_other_directories) {
   const ScratchDir dir;
   EXPECT_THAT([&] { load_run(dir.path()); },

@@ -195,19 +195,17 @@ TEST(Charts, can_show_any_logged_metric) {
   EXPECT_TRUE(found.notes.empty());
 }
 
-TEST(Charts, can_show_domains_and_groups_of_documents) {
+TEST(Charts, can_show_domains) {
   RunRecord run = logging();
   const std::size_t rows = run.metrics.step.size();
   run.metrics.columns["val/loss/code"] = std::vector<double>(rows, 2);
-  run.metrics.lists["val/group_loss"] = std::vector(rows, std::vector<double>{1, 2});
   const std::vector<RunRecord> runs{run};
-  const std::vector<std::string> names{"val/loss", "val/group_loss", "val/loss/code"};
+  const std::vector<std::string> names{"val/loss", "val/loss/code"};
   const Charts found = select_charts(make_study(runs), names);
   EXPECT_THAT(names_of(found.curves), ElementsAre("val/loss", "val/loss/code"));
   EXPECT_EQ(found.curves[1].title, "val/loss, code");
-  EXPECT_THAT(names_of(found.maps), ElementsAre("val/loss", "val/group_loss"));
+  EXPECT_THAT(names_of(found.maps), ElementsAre("val/loss"));
   EXPECT_EQ(map_rows(run.metrics, "val/loss").at(0).name, "code");
-  EXPECT_EQ(map_rows(run.metrics, "val/group_loss").size(), 2u);
 }
 
 TEST(Charts, note_metrics_that_no_run_logged_and_reject_unknown_names) {

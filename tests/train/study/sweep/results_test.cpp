@@ -1,4 +1,7 @@
 // Committed results: index.csv gives the same verdicts and saves the same training as its runs.
+#include <regex>
+#include <set>
+
 #include "tests/train/run/loop/tiny.h"
 #include "tests/train/study/sweep/sweep_project.h"
 #include "train/study/sweep/sweep.h"
@@ -49,7 +52,7 @@ struct Results : testing::Test {
   /// Copies the files of a sweep that are committed.
   void commit(const std::string& sweep, const std::string& folder) {
     fs::create_directories(project / folder);
-    for (const char* file : {"index.csv", "config.csv", "val_groups.csv"})
+    for (const char* file : {"index.csv", "config.csv"})
       fs::copy_file(project / sweep / file, project / folder / file);
   }
   /// Returns a column of an index.
@@ -247,34 +250,68 @@ TEST_F(DryRun, rejects_a_directory_with_other_contents) {
               HasSubstr("out/softmax already exists and does not contain this run"));
 }
 
+/// A file of verdicts, the indexes that it judges, and the claims.
+struct CommittedVerdicts {
+  std::string file, indexes, claims;
+};
+
+/// Returns the index.csv of each folder of results/size_ladder that the pattern matches.
+std::vector<std::string> parts(const fs::path& study, const std::string& pattern) {
+  std::set<std::string> found;
+  for (const auto& part : fs::directory_iterator(study))
+    if (std::regex_match(part.path().filename().string(), std::regex(pattern)))
+      found.insert((part.path() / "index.csv").string());
+  return {found.begin(), found.end()};
+}
+
 TEST(CommittedResults, reproduce_their_committed_verdicts) {
   const fs::path root = DIFFTAPE_TEST_SOURCE_DIR, results = root / "results";
-  const fs::path studies = root / "configs/studies";
-  std::map<fs::path, fs::path> claims_of{
-      {results / "experts", studies / "experts/claims.yaml"},
-      {results / "retrieval/mqar", studies / "retrieval/claims_mqar.yaml"},
-      {results / "retrieval/needles", studies / "retrieval/claims_needles.yaml"}};
-  for (const auto& part : fs::directory_iterator(results / "size_ladder"))
-    if (fs::exists(part.path() / "verdicts.csv")) {
-      const char block = part.path().filename().string().front();
-      claims_of[part.path()] =
-          studies / "size_ladder" /
-          (block == 'e' || block == 'g' ? "claims_conditions.yaml" : "claims.yaml");
-    }
-  EXPECT_GE(claims_of.size(), 6u);
-  for (const auto& [part, claims] : claims_of) {
-    SCOPED_TRACE(part);
+  const CommittedVerdicts all[] = {
+      {"experts/verdicts.csv", "experts", "experts/claims.yaml"},
+      {"precision/verdicts.csv", "precision", "precision/claims.yaml"},
+      {"retrieval/mqar/verdicts.csv", "mqar", "retrieval/claims_mqar.yaml"},
+      {"retrieval/needles/verdicts.csv", "needles", "retrieval/claims_needles.yaml"},
+      {"size_ladder/verdicts.csv", "a._.|b_.*|c_[12]", "size_ladder/claims.yaml"},
+      {"size_ladder/verdicts_steps.csv", "d_.", "size_ladder/claims.yaml"},
+      {"size_ladder/verdicts_init.csv", "e_[12]", "size_ladder/claims_conditions.yaml"},
+      {"size_ladder/verdicts_norm.csv", "g_3", "size_ladder/claims_conditions.yaml"}};
+  std::set<fs::path> committed, judged;
+  for (const auto& file : fs::recursive_directory_iterator(results))
+    if (file.path().filename().string().starts_with("verdicts")) committed.insert(file.path());
+  for (const auto& [file, indexes, claims] : all) {
+    SCOPED_TRACE(file);
+    judged.insert(results / file);
     const ScratchDir dir;
+    std::vector<std::string> words{"report"};
+    for (const std::string& index : parts((results / file).parent_path(), indexes))
+      words.push_back(index);
+    if (words.size() == 1) words.push_back((results / file).parent_path() / "index.csv");
     const std::string verdicts = dir / "verdicts.csv", page = dir / "page.html";
-    const Outcome outcome = test::run({"report", part / "index.csv", "--baseline", "softmax",
-                                       "--claims", claims, "--verdicts", verdicts, "--out", page},
+    words.insert(words.end(),
+                 {"--baseline", "softmax", "--claims", root / "configs/studies" / claims,
+                  "--verdicts", verdicts, "--out", page});
+    const Outcome outcome = test::run(words, {.directory = dir.path()});
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_EQ(contents(verdicts), contents(results / file));
+  }
+  EXPECT_EQ(judged, committed) << "every committed file of verdicts is checked";
+}
+
+TEST(CommittedResults, reproduce_their_committed_learning_rates) {
+  std::size_t checked = 0;
+  for (const auto& file :
+       fs::recursive_directory_iterator(fs::path(DIFFTAPE_TEST_SOURCE_DIR) / "results")) {
+    if (file.path().filename() != "lr_optimum.csv") continue;
+    SCOPED_TRACE(file.path());
+    const ScratchDir dir;
+    const Outcome outcome = test::run({"report", file.path().parent_path() / "index.csv",
+                                       "--baseline", "softmax", "--out", dir / "page.html"},
                                       {.directory = dir.path()});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
-    EXPECT_EQ(contents(verdicts), contents(part / "verdicts.csv"));
-    const fs::path optima = part / "lr_optimum.csv";
-    if (!fs::exists(optima)) continue;
-    EXPECT_EQ(contents(dir / "lr_optimum.csv"), contents(optima));
+    EXPECT_EQ(contents(dir / "lr_optimum.csv"), contents(file.path()));
+    ++checked;
   }
+  EXPECT_GE(checked, 4u);
 }
 
 }  // namespace

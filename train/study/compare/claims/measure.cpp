@@ -22,39 +22,6 @@ Index missing_seeds(const Seeds& planned, const Pairs& found) {
   return std::max<Index>(0, std::ssize(planned) - found.count());
 }
 
-/// Adds the error of the held-out text if its groups are known: the error of the differences,
-/// summed over the pairs with these weights.
-void add_text_error(const std::vector<double>& weights, Measured& measured) {
-  // Numbers of pairs by weight: all, and the ones with groups.
-  std::map<double, std::pair<double, double>> pairs;
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    auto& [all, known] = pairs[weights[i]];
-    all += 1;
-    if (measured.groups[i].empty()) continue;
-    known += 1;
-    size = measured.groups[i].size();
-  }
-  const auto unknown = [](const auto& entry) { return entry.second.second == 0; };
-  if (size == 0 || std::ranges::any_of(pairs, unknown)) return;
-  std::vector<double> sum(size);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (measured.groups[i].size() != size) {
-      if (measured.groups[i].empty()) continue;
-      return;  // other held-out text
-    }
-    const auto& [all, known] = pairs[weights[i]];
-    for (std::size_t g = 0; g < size; ++g) {
-      sum[g] += weights[i] * all / known * measured.groups[i][g];
-    }
-  }
-  const double seeds_alone = measured.paired.error;
-  measured.group_count =
-      std::ssize(sum) - std::ranges::count_if(sum, [](double each) { return std::isnan(each); });
-  measured.paired = stats::with_error_over_groups(measured.paired, std::move(sum));
-  if (!(measured.paired.error > seeds_alone)) measured.group_count = 0;
-}
-
 std::string no_contrast(const Claim& claim, const Pairs& pairs) {
   if (!pairs.diverged.empty()) return fmt::format("all runs of {} diverged", pairs.diverged);
   if (pairs.a != pairs.b) return "";
@@ -69,8 +36,6 @@ void measure_one_size(const Claim& claim, const ClaimsFile& file,
   measured.missing = missing_seeds(claim.seeds, measured);
   measured.failed_control = no_contrast(claim, measured);
   measured.paired = stats::paired_difference(measured.a, measured.b);
-  const std::size_t pairs = measured.a.size();
-  add_text_error(std::vector<double>(pairs, 1 / static_cast<double>(pairs)), measured);
   // A difference of roots is not itself a root.
   const Scale scale = claim.metric->scale;
   const Scale read = claim.compared_with && scale == Scale::root ? Scale::difference : scale;
@@ -140,7 +105,6 @@ void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
     measured.sizes.push_back(
         {size, pairs.parameters, pairs.count(), stats::mean_interval(gaps.back().gaps)});
     measured.seeds.insert(measured.seeds.end(), pairs.seeds.begin(), pairs.seeds.end());
-    measured.groups.insert(measured.groups.end(), pairs.groups.begin(), pairs.groups.end());
     measured.stated_before = measured.stated_before && pairs.stated_before;
     measured.missing += missing_seeds(seeds, pairs);
     if (std::string none = no_contrast(claim, pairs); !none.empty())
@@ -153,12 +117,6 @@ void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
   measured.paired = stats::size_trend(gaps, trend);
   if (std::isnan(measured.paired.error) && measured.failed_control.empty())
     measured.failed_control = "all differences at each size are equal, so the spread is unknown";
-  std::vector<double> weights;
-  const std::vector<double> of_sizes = stats::gap_weights(gaps, trend);
-  for (std::size_t i = 0; i < gaps.size(); ++i)
-    weights.insert(weights.end(), gaps[i].gaps.size(), of_sizes[i]);
-  add_text_error(weights, measured);
-  measured.groups.clear();
   measured.where = fmt::format("{} sizes{}", gaps.size(), claim.own_lr.empty() ? "" : ", own lr");
 }
 

@@ -75,9 +75,6 @@ struct Pairs {
   std::string arm, reference;  ///< run.arm of the runs
   Seeds seeds;                 ///< one per pair, in the order of the claims file
   std::vector<double> a, b;    ///< values of `arm` and `reference` per seed, on the axis
-  /// Per pair, the difference in each group of held-out documents; empty if a run stored no groups
-  /// or the metric is not a mean over documents.
-  std::vector<std::vector<double>> groups;
   std::string where;           ///< "lr 0.001, 0.01", "own lr (v2 0.0123, softmax 0.008)"
   double parameters = kNone;   ///< of the reference, or of the arm if the reference is a number
   bool stated_before = false;  ///< every run of the pairs recorded this claims file
@@ -106,16 +103,13 @@ struct Measured : Pairs {
   stats::PairedDifference paired;
   double arm_mean = kNone, reference_mean = kNone;  ///< mean_from_scale
   std::vector<GapAtSize> sizes;                     ///< ascending; empty for a claim about one size
-  Index group_count = 0;       ///< groups of held-out documents whose sampling error is included
-  Index missing = 0;           ///< planned seeds without a pair
-  std::string failed_control;  ///< the failed condition; empty if all hold
-  std::string reason;          ///< why nothing can be compared; there are no pairs then
+  Index missing = 0;                                ///< planned seeds without a pair
+  std::string failed_control;                       ///< the failed condition; empty if all hold
+  std::string reason;  ///< why nothing can be compared; there are no pairs then
 };
 
-/// Measures a claim. The interval includes the spread over seeds. If all runs stored their loss in
-/// groups of held-out documents, it also includes the squared standard error over these groups,
-/// as stats::with_error adds it. The spread over groups contains a small part of the spread over
-/// seeds, so the interval is slightly too wide.
+/// Measures a claim. The interval covers the spread over seeds. Both runs of a pair read the same
+/// held-out text, so the choice of the text hardly adds to it.
 Measured measure(const Claim& claim, const ClaimsFile& file,
                  std::span<const RunRecord* const> runs);
 

@@ -82,17 +82,6 @@ std::string sizes_text(const ClaimResult& result) {
   return texts.empty() ? "" : fmt::format(" ({})", fmt::join(texts, ", "));
 }
 
-std::string interval_note(std::span<const ClaimResult> results) {
-  const auto with_text = std::ranges::count_if(
-      results, [](const ClaimResult& each) { return each.measured.group_count > 0; });
-  const auto with_numbers = std::ranges::count_if(
-      results, [](const ClaimResult& each) { return !each.measured.seeds.empty(); });
-  const std::string seeds = "Intervals are 95 % intervals over pairs of runs with the same seed";
-  if (with_text == 0) return seeds + ".";
-  return fmt::format("{}; {} include the sampling error of the held-out text.", seeds,
-                     with_text == with_numbers ? "they" : "intervals of final losses");
-}
-
 std::string claims_text(const JudgedClaims& claims, std::size_t width) {
   std::string text;
   for (const ClaimResult& result : claims.results) {
@@ -196,7 +185,7 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
                     "family at {:g}.",
                     kFalseDiscoveryRate));
   }
-  notes.push_back(interval_note(results));
+  notes.push_back("Intervals are 95 % intervals over pairs of runs with the same seed.");
   for (const auto& [name, margin] : file.margins) {
     const bool used = std::ranges::any_of(results, [&, &of = name](const ClaimResult& each) {
       return !each.measured.seeds.empty() && margin_name(*each.claim) == of;
@@ -249,9 +238,6 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
     }
     add({result.p_signs});
     fields.emplace_back(to_string(result.verdict.finding));
-    fields.emplace_back(found.seeds.empty()     ? ""
-                        : found.group_count > 0 ? "seeds and held-out text"
-                                                : "seeds");
     fields.push_back(result.verdict.reason);
     csv += system::csv_line(fields);
   }

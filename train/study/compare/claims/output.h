@@ -42,6 +42,6 @@ std::string verdicts_csv(std::span<const ClaimResult> results);
 inline constexpr const char* kVerdictsHeader =
     "claim,family,endpoint,treated_as,metric,scale,arm,reference,over,arm_mean,reference_mean,"
     "difference,half_width,degrees,margin,seeds,p_difference,p_difference_corrected,p_equivalence,"
-    "p_equivalence_corrected,p_signs,verdict,interval_of,reason";
+    "p_equivalence_corrected,p_signs,verdict,reason";
 
 }  // namespace difftape::study

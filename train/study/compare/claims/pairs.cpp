@@ -63,28 +63,7 @@ double value_of(const Runs& runs, const Quantity& metric) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Returns the metric in each group of held-out documents; empty if it is not a mean over documents
-/// or was not stored.
-std::vector<double> groups_of(const Runs& runs, const Quantity& metric) {
-  const std::string_view name = metric.name;
-  const bool penalty = name == "lr_penalty", loss = name == "val_loss" || name == "final_loss";
-  if (!penalty && !loss) return {};
-  std::vector<double> groups;
-  for (const RunRecord* run : runs) {
-    const std::vector<double> losses = run->group_losses().loss;
-    if (run == runs.front()) groups.resize(losses.size());
-    const bool capped = run->number("val_loss") != run->number("final_loss");
-    if (losses.size() != groups.size() || !run->finished() || capped) return {};
-    const double factor = !penalty              ? 1 / static_cast<double>(runs.size())
-                          : run == runs.front() ? -1
-                                                : 1;
-    for (std::size_t g = 0; g < groups.size(); ++g) groups[g] += factor * losses[g];
-  }
-  return groups;
-}
-
 std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return {};
   std::ranges::transform(a, b, a.begin(), std::minus());
   return a;
 }
@@ -112,8 +91,6 @@ void add_pair(const Claim& claim, const ClaimsFile& file, const Runs& first, con
   pairs.a.push_back(value_of(first, metric));
   pairs.b.push_back(second.empty() ? on_scale(claim.value, metric.scale)
                                    : value_of(second, metric));
-  const std::vector<double> groups = groups_of(first, metric);
-  pairs.groups.push_back(second.empty() ? groups : less(groups, groups_of(second, metric)));
   for (const Runs* each : {&first, &second}) {
     pairs.stated_before = pairs.stated_before && std::ranges::all_of(*each, [&](const auto* run) {
                             return run->config.run.claims == file.digest;
@@ -215,8 +192,6 @@ void set_beside(Pairs& both, const Pairs& second, const Claim& claim) {
   if (both.diverged.empty()) both.diverged = second.diverged;
   both.a = both.gaps();
   both.b = second.gaps();
-  for (std::size_t i = 0; i < both.groups.size(); ++i)
-    both.groups[i] = less(both.groups[i], second.groups[i]);
 }
 
 }  // namespace

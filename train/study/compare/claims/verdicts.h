@@ -72,7 +72,7 @@ double first_level(const ClaimsFile& file);
 /// Power for which the smallest detectable difference is computed.
 constexpr double kPower = 0.8;
 
-/// Power of a claim at first_level, without the error of the held-out text. Differences are in
+/// Power of a claim at first_level. Differences are in
 /// standard deviations of single differences. NaN: unknown before the runs.
 struct Power {
   std::vector<Index> pairs;   ///< planned pairs at each size

@@ -84,19 +84,6 @@ TEST(OwnLearningRates, and_their_multiples_give_a_penalty) {
   EXPECT_EQ(found.where, "own and 4 x own lr (a 0.0123, b 0.008)");
 }
 
-TEST(OwnLearningRates, give_a_penalty_without_what_a_group_of_text_adds_at_both_rates) {
-  auto runs = ladder_and_own();
-  for (RunRecord& run : runs) {
-    const double loss = run.number("val_loss"), added = run.arm == "a" ? 0.1 : 0;
-    set_groups(run, {loss - added, loss + added});
-  }
-  const auto groups = [&](const char* lines) {
-    return measured(claims_with_rates(lines), runs).group_count;
-  };
-  EXPECT_EQ(groups("    metric: val_loss\n    lr: own\n"), 2);
-  EXPECT_EQ(groups("    metric: lr_penalty\n    lr: [own, 4 x own]\n"), 0);
-}
-
 TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_at_init) {
   auto runs = ladder_and_own();
   std::erase_if(runs, [](const RunRecord& run) { return run.seed == 4 && run.lr > 0.04; });

@@ -87,18 +87,12 @@ inline study::RunRecord sized_record(const SizedResult& result) {
   return run;
 }
 
-/// Sets the loss of a run per group of held-out documents.
-inline void set_groups(study::RunRecord& run, const std::vector<double>& losses) {
-  run.metrics.lists["val/group_loss"].set(run.metrics.step.size() - 1, losses);
-}
-
 }  // namespace difftape::test
 
 namespace difftape::study {
 
 using test::claims;
 using test::measured;
-using test::set_groups;
 using test::sized_record;
 using test::SizedResult;
 using test::some_claims;

@@ -112,19 +112,6 @@ std::vector<double> holm(std::span<const double> p) {
   return adjusted;
 }
 
-std::vector<double> benjamini_hochberg(std::span<const double> p) {
-  const std::vector<std::size_t> order = ascending_order(p);
-  std::vector<double> adjusted(p.begin(), p.end());
-  double smallest = 1;
-  for (std::size_t rank = order.size(); rank > 0; --rank) {
-    const std::size_t test = order[rank - 1];
-    const double factor = static_cast<double>(order.size()) / static_cast<double>(rank);
-    smallest = std::min(smallest, p[test] * factor);
-    adjusted[test] = smallest;
-  }
-  return adjusted;
-}
-
 namespace {
 
 double count_of(const SizeGaps& size) { return static_cast<double>(size.gaps.size()); }

@@ -60,10 +60,6 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 /// stays NaN.
 std::vector<double> holm(std::span<const double> p);
 
-/// Returns p values adjusted by Benjamini and Hochberg (1995), which controls the false discovery
-/// rate of independent tests. The order is kept. A NaN does not count as a test and stays NaN.
-std::vector<double> benjamini_hochberg(std::span<const double> p);
-
 /// Differences at one size, one per seed.
 struct SizeGaps {
   double size;  ///< above 0

@@ -301,7 +301,7 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
     row.published_low = on_axis(claim.published_low);
     row.published_high = on_axis(claim.published_high);
     row.ratio = claim.metric->scale == Scale::ratio;
-    row.numbers = fmt::format("{}, n {}", difference_text(result), result.measured.seeds.size());
+    row.numbers = fmt::format("{}, {}", difference_text(result), seeds_text(result.measured));
     if (!row.ratio) row.unit = claim.metric->unit;
     if (claim.metric->scale == Scale::root) row.unit = "square roots of counts";
     if (!row.ratio && claim.over == Over::slope) row.unit += " per decade of parameters";

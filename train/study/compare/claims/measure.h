@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,8 @@ struct Pairs {
   std::string diverged{};      ///< two arms of which no run finished; or ""
 
   Index count() const { return std::ssize(seeds); }
+  /// Returns the number of different seeds; over sizes, one seed can have several pairs.
+  Index distinct_seeds() const { return std::ssize(std::set(seeds.begin(), seeds.end())); }
   std::vector<double> gaps() const;  ///< a - b
 };
 

@@ -19,21 +19,13 @@ std::string shown(double difference, const Quantity& quantity) {
                                         : fmt::format("{:+.{}f}", difference, quantity.digits);
 }
 
-std::string p_text(const ClaimResult& result) {
-  std::string text;
-  const auto add = [&text](const char* what, double p) {
-    if (!std::isnan(p)) text += fmt::format("{}{} {:.2g}", text.empty() ? "; " : ", ", what, p);
-  };
-  const bool equal = result.claim->expect == Expect::equivalent,
-             difference = result.claim->expects_difference();
-  add(difference ? "p" : equal ? "p of equivalence" : "p not above the margin", result.p);
-  add("corrected", result.p_corrected);
-  add("sign-flip p", result.p_signs);
-  add(difference ? "corrected p of equivalence"
-      : equal    ? "corrected p beyond the margin"
-                 : "corrected p above the margin",
-      result.p_other_corrected);
-  return text;
+/// Returns the interval that decides, for claims that were judged.
+std::string deciding_text(const ClaimResult& result) {
+  const stats::Interval& found = result.interval;
+  if (!std::isfinite(found.half_width)) return "";
+  const Quantity& metric = *result.claim->metric;
+  return fmt::format("; {:.3g} % interval {} to {}", 100 * (1 - result.level),
+                     shown(found.low(), metric), shown(found.high(), metric));
 }
 
 std::string published_text(const ClaimResult& result) {
@@ -110,13 +102,19 @@ std::string difference_text(const ClaimResult& result) {
                      shown(difference.high(), metric));
 }
 
+std::string seeds_text(const Measured& found) {
+  const Index seeds = found.distinct_seeds();
+  const std::string count = fmt::format("{} {}", seeds, seeds == 1 ? "seed" : "seeds");
+  return found.count() == seeds ? count : fmt::format("{} pairs of {}", found.count(), count);
+}
+
 std::string numbers_text(const ClaimResult& result) {
   const Measured& found = result.measured;
   if (found.seeds.empty()) return "";
-  return fmt::format("{}: {} {}, {} {} at {}{}{}{}", result.claim->metric->label,
-                     what_was_compared(result), difference_text(result), found.seeds.size(),
-                     found.seeds.size() == 1 ? "seed" : "seeds", found.where, sizes_text(result),
-                     p_text(result), published_text(result));
+  return fmt::format("{}: {} {}, {} at {}{}{}{}", result.claim->metric->label,
+                     what_was_compared(result), difference_text(result), seeds_text(found),
+                     found.where, sizes_text(result), deciding_text(result),
+                     published_text(result));
 }
 
 std::string verdict_text(const ClaimResult& result) {
@@ -130,7 +128,7 @@ std::string verdict_text(const ClaimResult& result) {
                        claim.margin);
   }
   if (verdict.is_decided()) {
-    const bool small = claim.expects_difference() && result.p_other_corrected <= result.alpha;
+    const bool small = claim.expects_difference() && result.within;
     return verdict.words() + (small ? "; the difference is within the margin" : "");
   }
   return verdict.words() + (verdict.reason.empty() ? "" : ": " + verdict.reason);
@@ -173,19 +171,15 @@ std::vector<std::string> claims_notes(const ClaimsFile& file,
         "exploratory.",
         changed, changed == 1 ? "claim was" : "claims were", changed == 1 ? "Its" : "Their"));
   }
-  if (has(Rank::primary)) {
-    notes.push_back(fmt::format(
-        "p values of primary claims are corrected jointly by Holm over {}. Secondary claims count "
-        "once the primary claim of their family is decided. The level is {:g}.",
-        std::ranges::count(results, Rank::primary, &ClaimResult::endpoint), file.alpha));
-  }
-  if (has(Rank::exploratory)) {
-    notes.push_back(
-        fmt::format("Exploratory verdicts are corrected by Benjamini and Hochberg within their "
-                    "family at {:g}.",
-                    kFalseDiscoveryRate));
-  }
-  notes.push_back("Intervals are 95 % intervals over pairs of runs with the same seed.");
+  const double level = level_of(file);
+  notes.push_back(fmt::format(
+      "A verdict is where the {:.3g} % interval of the difference lies; within a margin, the "
+      "{:.3g} % interval. The level is alpha, {:g}, over the number of primary claims.{}",
+      100 * (1 - level), 100 * (1 - 2 * level), file.alpha,
+      has(Rank::secondary) ? " Secondary claims count once the primary claim of their family is "
+                             "decided."
+                           : ""));
+  notes.push_back("Other intervals are 95 % intervals over pairs of runs with the same seed.");
   for (const auto& [name, margin] : file.margins) {
     const bool used = std::ranges::any_of(results, [&, &of = name](const ClaimResult& each) {
       return !each.measured.seeds.empty() && margin_name(*each.claim) == of;
@@ -219,24 +213,13 @@ std::string verdicts_csv(std::span<const ClaimResult> results) {
     const Claim& claim = *result.claim;
     const Measured& found = result.measured;
     const stats::PairedDifference& paired = found.paired;
-    std::vector<std::string> fields{claim.id, claim.family};
-    for (const std::string_view each :
-         {to_string(claim.endpoint), to_string(result.endpoint),
-          std::string_view(claim.metric->name), to_string(claim.metric->scale),
-          std::string_view(found.arm), std::string_view(found.reference), to_string(claim.over)})
-      fields.emplace_back(each);
-    const auto add = [&fields](std::initializer_list<double> values) {
-      for (const double value : values) fields.push_back(system::csv_number(value));
-    };
-    add({found.arm_mean, found.reference_mean, paired.difference.mean, paired.difference.half_width,
-         paired.degrees, claim.margin_on_axis()});
-    fields.push_back(fmt::to_string(found.seeds.size()));
-    if (claim.expects_difference()) {
-      add({result.p, result.p_corrected, result.p_other, result.p_other_corrected});
-    } else {
-      add({result.p_other, result.p_other_corrected, result.p, result.p_corrected});
-    }
-    add({result.p_signs});
+    std::vector<std::string> fields{claim.id, std::string(to_string(result.endpoint)),
+                                    claim.metric->name, found.arm, found.reference};
+    for (const double value :
+         {paired.difference.mean, paired.error, paired.degrees, claim.margin_on_axis()})
+      fields.push_back(system::csv_number(value));
+    for (const Index count : {found.count(), found.distinct_seeds()})
+      fields.push_back(fmt::to_string(count));
     fields.emplace_back(to_string(result.verdict.finding));
     fields.push_back(result.verdict.reason);
     csv += system::csv_line(fields);

@@ -17,9 +17,11 @@ constexpr const char* kClaimsCopy = "claims.yaml";
 /// Returns the difference with its 95 % interval: "-0.0560 (-0.0610 to -0.0510)", or a ratio "0.74
 /// (0.70 to 0.79)".
 std::string difference_text(const ClaimResult& result);
+/// Returns "24 seeds", or "46 pairs of 24 seeds" for a claim over sizes.
+std::string seeds_text(const Measured& found);
 /// Returns "v2 1.7388, softmax 1.7948; difference -0.0560 (-0.0610 to -0.0510), 8 seeds at lr 0.01;
-/// p 0.0002, corrected 0.0012, sign-flip p 0.0078, corrected p of equivalence 1", with the 95 %
-/// interval; "" without numbers.
+/// 99 % interval -0.0640 to -0.0480". The first interval is of 95 %, the second one decides. ""
+/// without numbers.
 std::string numbers_text(const ClaimResult& result);
 /// Returns "supported", "equivalent: no difference larger than 0.01", "inconclusive: 5 of 8 seeds
 /// have ended", "exploratory: contradicted" or "not testable here: ...".
@@ -40,8 +42,7 @@ std::string study_text(const Study& study, std::size_t width, const JudgedClaims
 std::string verdicts_csv(std::span<const ClaimResult> results);
 /// First line of verdicts.csv.
 inline constexpr const char* kVerdictsHeader =
-    "claim,family,endpoint,treated_as,metric,scale,arm,reference,over,arm_mean,reference_mean,"
-    "difference,half_width,degrees,margin,seeds,p_difference,p_difference_corrected,p_equivalence,"
-    "p_equivalence_corrected,p_signs,verdict,reason";
+    "claim,endpoint,metric,arm,reference,difference,error,degrees,margin,pairs,seeds,verdict,"
+    "reason";
 
 }  // namespace difftape::study

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "train/stats/decision.h"
@@ -16,139 +15,74 @@ namespace difftape::study {
 
 namespace {
 
-/// Returns the p values of a claim's own hypothesis and of the opposite one; NaN without a margin.
-std::pair<double, double> p_values(const Claim& claim, const stats::PairedDifference& paired) {
-  const double margin = claim.margin_on_axis(), mean = paired.difference.mean;
-  // One-sided p of a true value above `from`, for an estimate of `estimate`.
-  const auto above = [&](double estimate, double from) {
-    stats::PairedDifference found = paired;
-    found.difference.mean = estimate;
-    return stats::upper_p(found, from);
-  };
-  const double within = std::isnan(margin) ? kNone : stats::equivalence_p(paired, margin);
-  if (claim.expects_difference()) return {paired.p, within};
-  if (std::isnan(margin)) return {kNone, kNone};
-  if (claim.expect == Expect::not_higher) return {above(-mean, -margin), above(mean, margin)};
-  return {within, std::min(1.0, 2 * above(std::abs(mean), margin))};
+bool lies_between(const stats::Interval& interval, double low, double high) {
+  return interval.low() >= low && interval.high() <= high;
 }
 
-ClaimResult with_p(const Claim& claim, Measured measured) {
-  ClaimResult result{&claim, std::move(measured), claim.endpoint};
+/// Decides a claim whose planned seeds have ended.
+void judge(ClaimResult& result) {
+  using enum Finding;
+  const Claim& claim = *result.claim;
+  const double margin = claim.margin_on_axis();  // NaN: nothing is within it or beyond it
+  const stats::PairedDifference& found = result.measured.paired;
+  const stats::Interval one_sided = stats::interval_at(found, 2 * result.level);
+  result.interval = stats::interval_at(found, result.level);
+  result.within = lies_between(one_sided, -margin, margin);
+  const auto lies_beyond = [](const stats::Interval& interval, double limit) {
+    return interval.low() > limit || interval.high() < -limit;
+  };
+  Finding& finding = result.verdict.finding;
+  if (claim.expects_difference()) {
+    const bool as_expected = (found.difference.mean < 0) == (claim.expect == Expect::lower);
+    finding = lies_beyond(result.interval, 0) ? (as_expected ? supported : contradicted)
+              : result.within                 ? equivalent
+                                              : inconclusive;
+  } else if (claim.expect == Expect::equivalent) {
+    finding = result.within                          ? supported
+              : lies_beyond(result.interval, margin) ? contradicted
+                                                     : inconclusive;
+  } else {
+    finding = one_sided.high() <= margin ? supported
+              : one_sided.low() > margin ? contradicted
+                                         : inconclusive;
+  }
+}
+
+ClaimResult judged(const Claim& claim, Measured measured, double level) {
+  ClaimResult result{&claim, std::move(measured), claim.endpoint, level};
   const Measured& found = result.measured;
   Verdict& verdict = result.verdict;
-  const Index seeds = found.count();
-  if (seeds > 0 && !found.stated_before) result.endpoint = Rank::exploratory;
+  const Index pairs = found.count();
+  if (pairs > 0 && !found.stated_before) result.endpoint = Rank::exploratory;
   verdict.reason = found.reason;
   if (!found.reason.empty()) return result;
-  if (seeds < kSeedsForVerdict) {
-    verdict.reason = seeds == 1 ? std::string("one seed: no interval")
-                                : fmt::format("{} seeds; need {}", seeds, kSeedsForVerdict);
-    return result;
-  }
-  if (found.missing == 0 && !found.failed_control.empty()) {
-    verdict = {Finding::not_testable, false, found.failed_control};
+  if (pairs < kSeedsForVerdict) {
+    verdict.reason = pairs == 1 ? std::string("one seed: no interval")
+                                : fmt::format("{} seeds; need {}", pairs, kSeedsForVerdict);
     return result;
   }
   verdict.finding = Finding::inconclusive;
-  result.p_signs = stats::sign_flip_p(found.gaps());
   if (found.missing > 0) {
-    verdict.reason = fmt::format("{} of {} seeds have ended", seeds, seeds + found.missing);
+    verdict.reason = fmt::format("{} of {} seeds have ended", pairs, pairs + found.missing);
+  } else if (!found.failed_control.empty()) {
+    verdict = {Finding::not_testable, false, found.failed_control};
   } else {
-    std::tie(result.p, result.p_other) = p_values(claim, found.paired);
+    judge(result);
   }
   return result;
 }
 
-bool is_open(const ClaimResult& result) { return result.verdict.finding == Finding::inconclusive; }
-
-void take(ClaimResult& result, double own, double other, double level) {
-  result.p_corrected = own;
-  result.p_other_corrected = other;
-  Finding& finding = result.verdict.finding;
-  if (own <= level) {
-    const bool lower = result.measured.paired.difference.mean < 0;
-    const bool as_expected =
-        !result.claim->expects_difference() || lower == (result.claim->expect == Expect::lower);
-    finding = as_expected ? Finding::supported : Finding::contradicted;
-  } else if (other <= level) {
-    finding = result.claim->expects_difference() ? Finding::equivalent : Finding::contradicted;
-  }
-}
-
-/// Factors, by family, that multiplied the p values of a decided primary claim.
-using Factors = std::map<std::string, double>;
-
-/// Decides the primary claims. Untested ones count in the correction, because they will be tested
-/// once their seeds have ended, or in another sweep of the same file.
-Factors decide_primaries(std::vector<ClaimResult>& results, double alpha) {
-  std::vector<ClaimResult*> primaries;
-  std::vector<stats::TwoHypotheses> questions;
-  for (ClaimResult& each : results) {
-    if (each.endpoint != Rank::primary) continue;
-    primaries.push_back(&each);
-    const bool difference = each.claim->expects_difference();
-    const bool asks_other = !difference || !std::isnan(each.claim->margin);
-    questions.push_back({.own = each.p,
-                         .other = asks_other ? std::optional(each.p_other) : std::nullopt,
-                         .complementary = !difference});
-  }
-  const std::vector<stats::TwoCorrected> corrected = stats::joint_holm(questions);
-  Factors factors;
-  for (std::size_t k = 0; k < primaries.size(); ++k) {
-    ClaimResult& each = *primaries[k];
-    if (!is_open(each)) continue;
-    take(each, corrected[k].own, corrected[k].other, alpha);
-    if (!each.verdict.is_decided()) continue;
-    const bool by_own = each.p_corrected <= alpha;
-    factors[each.claim->family] = by_own ? corrected[k].own_factor : corrected[k].other_factor;
-  }
-  return factors;
-}
-
-/// Decides the secondary claims in fixed order, at the level of the family's primary claim.
-void decide_secondaries(std::vector<ClaimResult>& results, double alpha, const Factors& factors) {
-  std::map<std::string, double> before;
+/// Makes secondary claims exploratory that come after a claim of their family that is not decided,
+/// or not preregistered.
+void close_gates(std::vector<ClaimResult>& results) {
+  std::map<std::string, bool> open;
+  for (const ClaimResult& each : results)
+    if (each.endpoint == Rank::primary) open[each.claim->family] = each.verdict.is_decided();
   for (ClaimResult& each : results) {
     if (each.claim->endpoint != Rank::secondary) continue;
-    const auto factor = factors.find(each.claim->family);
-    double& least = before[each.claim->family];
-    if (each.endpoint != Rank::secondary) {
-      least = 1;  // not preregistered, so the gate is closed for later ones
-      continue;
-    }
-    if (factor == factors.end() || least > alpha) {
-      each.endpoint = Rank::exploratory;  // the gate is closed
-      continue;
-    }
-    if (!is_open(each)) {
-      least = 1;  // not tested, or not testable here
-      continue;
-    }
-    const auto corrected = [&](double p) {
-      return std::isnan(p) ? p : std::max(least, std::min(1.0, p * factor->second));
-    };
-    take(each, corrected(each.p), corrected(each.p_other), alpha);
-    least = std::fmin(std::isnan(each.p_corrected) ? 1 : each.p_corrected,
-                      std::isnan(each.p_other_corrected) ? 1 : each.p_other_corrected);
-  }
-}
-
-void decide_exploratory(std::vector<ClaimResult>& results) {
-  std::map<std::string, std::vector<ClaimResult*>> families;
-  for (ClaimResult& each : results) {
-    if (each.endpoint == Rank::exploratory && is_open(each))
-      families[each.claim->family].push_back(&each);
-  }
-  for (const auto& [family, members] : families) {
-    std::vector<double> own, other;
-    for (const ClaimResult* each : members) {
-      own.push_back(each->p);
-      other.push_back(each->p_other);
-    }
-    own = stats::benjamini_hochberg(own);
-    other = stats::benjamini_hochberg(other);
-    for (std::size_t k = 0; k < members.size(); ++k)
-      take(*members[k], own[k], other[k], kFalseDiscoveryRate);
+    bool& gate = open[each.claim->family];
+    if (!gate) each.endpoint = Rank::exploratory;
+    gate = gate && each.endpoint == Rank::secondary && each.verdict.is_decided();
   }
 }
 
@@ -159,7 +93,7 @@ std::string Verdict::words() const {
                      to_string(finding));
 }
 
-double first_level(const ClaimsFile& file) {
+double level_of(const ClaimsFile& file) {
   const auto primaries = std::ranges::count(file.claims, Rank::primary, &Claim::endpoint);
   return file.alpha / static_cast<double>(std::max<Index>(1, primaries));
 }
@@ -167,14 +101,9 @@ double first_level(const ClaimsFile& file) {
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured) {
   std::vector<ClaimResult> results;
   for (std::size_t i = 0; i < file.claims.size(); ++i)
-    results.push_back(with_p(file.claims[i], std::move(measured[i])));
-  const Factors factors = decide_primaries(results, file.alpha);
-  decide_secondaries(results, file.alpha, factors);
-  decide_exploratory(results);
-  for (ClaimResult& each : results) {
-    each.verdict.exploratory = each.endpoint == Rank::exploratory;
-    each.alpha = each.verdict.exploratory ? kFalseDiscoveryRate : file.alpha;
-  }
+    results.push_back(judged(file.claims[i], std::move(measured[i]), level_of(file)));
+  close_gates(results);
+  for (ClaimResult& each : results) each.verdict.exploratory = each.endpoint == Rank::exploratory;
   return results;
 }
 
@@ -226,7 +155,7 @@ Power power_of(const Claim& claim, const ClaimsFile& file, Index seeds) {
     degrees += static_cast<double>(each - 1);
   }
   const double error = std::sqrt(variance) / static_cast<double>(power.pairs.size());
-  const double level = first_level(file), margin = claim.margin_on_axis();
+  const double level = level_of(file), margin = claim.margin_on_axis();
   power.half_width = stats::student_t_quantile(0.975, degrees) * error;
   if (claim.expects_difference()) power.found = smallest_found(error, degrees, level);
   if (std::isnan(claim.planned_sd) || std::isnan(margin)) return power;
@@ -277,11 +206,12 @@ std::string power_text(const ClaimsFile& file, Index seeds, std::size_t width,
                        elsewhere.empty() ? "" : " about these runs", others);
   return to_text(table, width, 1) +
          system::wrapped(
-             fmt::format("The level is {:.3g}, as in the first step of the correction. SD: planned "
-                         "standard deviation of the differences of single seeds. No difference: "
-                         "power to find that the difference is within, or not above, the margin. "
-                         "Unit: of SD, +-, found and margin.",
-                         first_level(file)),
+             fmt::format(
+                 "The level is {:.3g}: alpha divided by the number of primary claims. SD: planned "
+                 "standard deviation of the differences of single seeds. No difference: "
+                 "power to find that the difference is within, or not above, the margin. "
+                 "Unit: of SD, +-, found and margin.",
+                 level_of(file)),
              width, "") +
          others;
 }

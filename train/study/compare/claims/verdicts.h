@@ -38,24 +38,22 @@ constexpr auto names_of(Finding) {
                                         {"not tested", Finding::not_tested}});
 }
 
-/// False discovery rate of exploratory verdicts (Benjamini and Hochberg).
-constexpr double kFalseDiscoveryRate = 0.10;
-
-/// A claim with its measurement and its verdict. `p` tests the claim: a difference (two-sided),
-/// equivalence within the margin, or no difference above it. `p_other` tests the opposite:
-/// equivalence if a difference is expected, a difference beyond the margin otherwise. Primary
-/// claims are corrected by joint_holm (train/stats/decision.h). Secondary claims get the level of
-/// their primary claim. Exploratory claims are corrected by Benjamini and Hochberg per family.
+/// A claim with its measurement and its verdict.
 struct ClaimResult {
   const Claim* claim;
   Measured measured;
-  Rank endpoint;  ///< effective rank: exploratory if runs were trained under other claims
-  double p = kNone, p_signs = kNone, p_corrected = kNone;
-  double p_other = kNone, p_other_corrected = kNone;
+  /// Effective endpoint: exploratory if runs were trained under other claims, or if an earlier
+  /// claim of its family is not decided.
+  Rank endpoint;
+  double level;  ///< level_of its file
   Verdict verdict = {};
-  double alpha = kNone;  ///< a corrected p at or below this level decides
+  stats::Interval interval = {};  ///< of 1 - level, which decides a difference; NaN: not judged
+  bool within = false;            ///< the interval of 1 - 2 level lies within the margin
 };
 
+/// Returns the verdicts of the claims from where one interval of each lies
+/// (train/stats/decision.h). All claims have the same level. Secondary claims count, in order, once
+/// the primary claim of their family is decided; testing stops at the first that is not.
 std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> measured);
 
 struct JudgedClaims {
@@ -67,12 +65,14 @@ struct JudgedClaims {
   JudgedClaims& operator=(const JudgedClaims&) = delete;
 };
 
-double first_level(const ClaimsFile& file);
+/// Returns alpha / (number of primary claims of the file). Untested claims count, because they will
+/// be tested once their seeds have ended, or in another sweep of the same file.
+double level_of(const ClaimsFile& file);
 
 /// Power for which the smallest detectable difference is computed.
 constexpr double kPower = 0.8;
 
-/// Power of a claim at first_level. Differences are in
+/// Power of a claim at its level. Differences are in
 /// standard deviations of single differences. NaN: unknown before the runs.
 struct Power {
   std::vector<Index> pairs;   ///< planned pairs at each size

@@ -49,7 +49,7 @@ TEST(Verdicts, count_every_primary_claim_of_the_file_even_of_other_sweeps) {
   none.reason = "no run matches 'where'";
   const auto results = decide(file, {pairs(-0.1), none, none});
   EXPECT_EQ(results[1].verdict.finding, Finding::not_tested);
-  EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
+  EXPECT_DOUBLE_EQ(results[0].level, 0.05 / 3);
 }
 
 TEST(Verdicts, on_a_difference_are_supported_contradicted_or_inconclusive) {
@@ -91,22 +91,14 @@ TEST(Verdicts, on_a_difference_within_the_margin_mention_it) {
   EXPECT_EQ(verdict_text(decide(file, {pairs(-0.03, 0.001)}).front()), "supported");
 }
 
-TEST(Verdicts, name_each_p_value) {
-  const auto numbers = [](Expect expect) {
-    ClaimsFile file;
-    file.claims = {claim("c", Rank::primary, expect, 0.02)};
-    return numbers_text(decide(file, {pairs(-0.1)}).front());
-  };
-  const std::string three = "p{} [0-9.e-]+, corrected [0-9.e-]+, sign-flip p 0.0078, ";
-  const auto ends = [&](const char* of, const std::string& last) {
-    return testing::ContainsRegex("; " + fmt::format(fmt::runtime(three), of) + last +
-                                  " [0-9.e-]+$");
-  };
-  EXPECT_THAT(numbers(Expect::lower), ends("", "corrected p of equivalence"));
-  EXPECT_THAT(numbers(Expect::equivalent),
-              ends(" of equivalence", "corrected p beyond the margin"));
-  EXPECT_THAT(numbers(Expect::not_higher),
-              ends(" not above the margin", "corrected p above the margin"));
+TEST(Verdicts, show_the_interval_that_decides) {
+  ClaimsFile file;
+  for (const char* id : {"a", "b", "c", "d", "e"}) file.claims.push_back(claim(id));
+  const auto results = decide(file, std::vector<Measured>(5, pairs(-0.1)));
+  // scipy.stats.t.interval(0.99, 7, -0.1, 0.01 / sqrt(7)): +-0.01323.
+  EXPECT_THAT(numbers_text(results[0]),
+              AllOf(HasSubstr("difference -0.1000 (-0.1089 to -0.0911), 8 seeds at lr 0.01"),
+                    EndsWith("; 99 % interval -0.1132 to -0.0868")));
 }
 
 TEST(Verdicts, need_three_seeds_and_the_control) {
@@ -130,97 +122,47 @@ TEST(Verdicts, wait_for_the_planned_seeds) {
   const ClaimResult result = decide(file, {few}).front();
   EXPECT_EQ(result.verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(result), "inconclusive: 5 of 8 seeds have ended");
-  EXPECT_TRUE(std::isnan(result.p));
+  EXPECT_TRUE(std::isnan(result.interval.mean));
   few.failed_control = "too few spikes so far";
   EXPECT_EQ(verdict_text(decide(file, {few}).front()), "inconclusive: 5 of 8 seeds have ended");
 }
 
-TEST(Verdicts, on_primary_claims_are_credited_once_both_hypotheses_are_decided) {
-  ClaimsFile file;
-  for (const char* id : {"first", "second", "third"})
-    file.claims.push_back(claim(id, Rank::primary, Expect::lower, 0.02));
-  // The first is lower, and within its margin; the second lower; the third neither.
-  const auto results = decide(file, {pairs(-0.01, 0.0005), pairs(-0.1), pairs(-0.002)});
-  EXPECT_DOUBLE_EQ(results[0].p_corrected, 3 * results[0].p);
-  EXPECT_DOUBLE_EQ(results[1].p_corrected, 2.5 * results[1].p)
-      << "only the other direction of the first is left";
-  EXPECT_EQ(verdict_text(results[0]), "supported; the difference is within the margin");
-  EXPECT_EQ(verdict_text(results[1]), "supported");
-  EXPECT_DOUBLE_EQ(results[2].p_other_corrected, 2.5 * results[2].p_other)
-      << "the margin of the second is still open";
+TEST(Verdicts, change_where_the_end_of_the_interval_crosses_zero_or_the_margin) {
+  using enum Finding;
+  // Eight differences with a standard error of 0.01 / sqrt(7); scipy.stats.t.ppf with 7 degrees of
+  // freedom: 0.975 -> 2.36462, 0.95 -> 1.89458.
+  const double error = 0.01 / std::sqrt(7.0), two = 2.364624 * error, one = 1.894579 * error;
+  const double near = 1e-6, margin = 0.02;
+  const auto at = [&](Expect expect, double mean) {
+    return finding(claim("c", Rank::primary, expect, margin), pairs(mean));
+  };
+  EXPECT_EQ(at(Expect::lower, -two - near), supported);
+  EXPECT_EQ(at(Expect::lower, -two + near), equivalent);
+  EXPECT_EQ(at(Expect::higher, -two - near), contradicted);
+  EXPECT_EQ(at(Expect::equivalent, margin - one - near), supported);
+  EXPECT_EQ(at(Expect::equivalent, margin - one + near), inconclusive);
+  EXPECT_EQ(at(Expect::equivalent, margin + two - near), inconclusive) << "beyond has two sides";
+  EXPECT_EQ(at(Expect::equivalent, -margin - two - near), contradicted);
+  EXPECT_EQ(at(Expect::not_higher, margin - one - near), supported);
+  EXPECT_EQ(at(Expect::not_higher, margin - one + near), inconclusive);
+  EXPECT_EQ(at(Expect::not_higher, margin + one - near), inconclusive);
+  EXPECT_EQ(at(Expect::not_higher, margin + one + near), contradicted);
 }
 
-TEST(Verdicts, without_margins_are_credited_once_the_difference_is_decided) {
-  ClaimsFile file;
-  file.claims = {claim("first"), claim("second")};
-  const auto results = decide(file, {pairs(-0.1), pairs(-0.01)});
-  EXPECT_DOUBLE_EQ(results[1].p_corrected, 1.5 * results[1].p);
-}
-
-TEST(Verdicts, against_equivalence_have_a_two_sided_p) {
-  ClaimsFile file;
-  file.claims = {claim("c", Rank::primary, Expect::equivalent, 0.02)};
-  const double p = stats::upper_p(pairs(0.03).paired, 0.02);
-  for (const double mean : {-0.03, 0.03})
-    EXPECT_NEAR(decide(file, {pairs(mean)}).front().p_other, 2 * p, 1e-9);
-}
-
-TEST(Verdicts, on_equivalence_never_credit_others) {
-  ClaimsFile file;
-  for (const char* id : {"first", "second"})
-    file.claims.push_back(claim(id, Rank::primary, Expect::equivalent, 0.02));
-  const auto results = decide(file, {pairs(0, 0.001), pairs(0.005)});
-  EXPECT_EQ(results[0].verdict.finding, Finding::supported);
-  EXPECT_DOUBLE_EQ(results[1].p_corrected, 2 * results[1].p);
-}
-
-TEST(Verdicts, are_corrected_by_the_rank_of_the_claim) {
+TEST(Verdicts, of_all_endpoints_have_one_level) {
   ClaimsFile file;
   file.claims = {claim("first"), claim("second"), claim("third", Rank::secondary),
                  claim("fourth", Rank::secondary), claim("fifth", Rank::exploratory)};
   file.claims[2].family = file.claims[3].family = "first";
   const auto results =
       decide(file, {pairs(-0.1), pairs(0, 0.1), pairs(-0.1), pairs(0, 0.1), pairs(-0.1)});
-  EXPECT_DOUBLE_EQ(results[0].p_corrected, 2 * results[0].p);
   EXPECT_EQ(results[0].verdict.finding, Finding::supported);
   EXPECT_EQ(results[1].verdict.finding, Finding::inconclusive);
-  EXPECT_DOUBLE_EQ(results[2].p_corrected, 2 * results[2].p) << "the level its primary won";
   EXPECT_EQ(results[2].verdict.finding, Finding::supported);
+  EXPECT_EQ(results[2].endpoint, Rank::secondary);
   EXPECT_EQ(results[3].verdict.finding, Finding::inconclusive);
   EXPECT_EQ(verdict_text(results[4]), "exploratory: supported");
-  EXPECT_DOUBLE_EQ(results[4].p_corrected, results[4].p) << "alone in its family";
-  EXPECT_EQ(results[4].alpha, kFalseDiscoveryRate);
-  EXPECT_EQ(results[3].alpha, file.alpha);
-}
-
-TEST(Verdicts, on_secondary_claims_are_no_surer_than_the_ones_before) {
-  ClaimsFile file;
-  file.claims = {claim("first"), claim("second", Rank::secondary), claim("third", Rank::secondary)};
-  file.claims[1].family = file.claims[2].family = "first";
-  const auto results = decide(file, {pairs(-0.1), pairs(-0.012), pairs(-0.1)});
-  EXPECT_EQ(results[1].verdict.finding, Finding::supported);
-  EXPECT_GT(results[1].p_corrected, results[2].p);
-  EXPECT_DOUBLE_EQ(results[2].p_corrected, results[1].p_corrected);
-}
-
-TEST(Verdicts, on_exploratory_claims_have_a_rate_of_false_discoveries_per_family) {
-  ClaimsFile file;
-  for (const char* id : {"first", "second"}) {
-    file.claims.push_back(claim(id, Rank::exploratory, Expect::lower, 0.02));
-    file.claims.back().family = "family";
-  }
-  const auto lower = decide(file, {pairs(-0.1), pairs(0)});
-  EXPECT_DOUBLE_EQ(lower[0].p_corrected, 2 * lower[0].p);
-  EXPECT_DOUBLE_EQ(lower[1].p_other_corrected, 2 * lower[1].p_other);
-  ClaimsFile apart = file;
-  apart.claims[1].family = "another family";
-  EXPECT_DOUBLE_EQ(decide(apart, {pairs(-0.1), pairs(0)})[0].p_corrected, lower[0].p);
-  Measured none;
-  none.reason = "no run matches 'where'";
-  const ClaimResult alone = decide(file, {pairs(-0.0081), none}).front();
-  EXPECT_GT(alone.p, 0.05);
-  EXPECT_LT(alone.p, 0.1);
-  EXPECT_EQ(verdict_text(alone), "exploratory: supported; the difference is within the margin");
+  for (const ClaimResult& each : results) EXPECT_EQ(each.level, 0.025);
 }
 
 TEST(Verdicts, on_secondary_claims_are_exploratory_if_the_gate_is_closed) {
@@ -264,7 +206,7 @@ claims:
                           "c.yaml");
 }
 
-TEST(Power, of_claims_uses_the_level_of_the_first_step_of_the_correction) {
+TEST(Power, of_claims_uses_the_level_of_the_claims) {
   const auto rows = power_table(file_with("seeds: [1..8]\n"), 3).rows;
   ASSERT_EQ(rows.size(), 3u) << "exploratory claims decide nothing";
   const double error = 0.011 / std::sqrt(8.0);

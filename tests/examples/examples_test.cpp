@@ -139,9 +139,9 @@ TEST_F(OwnAttention, is_an_arm_of_a_sweep_with_claims_and_of_a_report) {
   const std::string index = contents(project / "sweep/index.csv");
   EXPECT_THAT(index, AllOf(HasSubstr("cosine"), HasSubstr("finished"), Not(HasSubstr("failed"))));
   const Outcome report =
-      own({"report", "sweep", "--claims", "cosine_claims.yaml", "--out", "report.html"});
+      own({"report", "sweep", "--claims", "cosine_claims.yaml", "--out", "report"});
   EXPECT_EQ(report.exit, 0) << report.err;
-  EXPECT_THAT(contents(project / "report.html"), HasSubstr("cosine"));
+  EXPECT_THAT(contents(project / "report/report.html"), HasSubstr("cosine"));
 }
 
 TEST_F(OwnAttention, passes_the_gradient_check) {

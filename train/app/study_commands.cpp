@@ -169,6 +169,10 @@ void say_warnings(const study::SweepConfig& sweep) {
 system::Exit sweep_as_told(const SweepArguments& a, const Context& context) {
   require_one_process();
   const bool is_auto = a.out == kOutAuto;
+  if (is_auto && (a.compare || !a.run.empty()))
+    throw UsageError(
+        "--out auto names a new directory, but --run and --compare need the directory of the "
+        "sweep; name it with --out");
   study::SweepConfig sweep = study::load_sweep(a.sweep, a.overrides, is_auto ? "" : a.out, a.arms);
   if (is_auto)
     sweep = study::load_sweep(a.sweep, a.overrides, run::free_run_dir(sweep.out), a.arms);

@@ -12,9 +12,9 @@
 
 namespace difftape::stats {
 
-double capped_loss(double final, double initial_loss) {
-  if (!std::isfinite(initial_loss)) return kNaN;
-  return std::isfinite(final) ? std::min(final, initial_loss) : initial_loss;
+double capped_loss(double final, double cap) {
+  if (!std::isfinite(cap)) return kNaN;
+  return std::isfinite(final) ? std::min(final, cap) : cap;
 }
 
 double lr_sensitivity(const Groups& losses) {

@@ -55,7 +55,7 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
            {"train", "tiny.yaml"},
            {"sweep", "sweep.yaml"},
            {"replay", "runs/tiny/diverged/step-00000002.h5"},
-           {"report", "runs/sweep", "--svg", "lr.svg", "--out", "r.html"},
+           {"report", "runs/sweep", "--out", "r"},
            {"train", "tiny.yaml", "--overfit", "--set", "model.init.projection_std=1.0e20"}}) {
     const Outcome outcome = project.difftape(command);
     printed += outcome.out + outcome.err;

@@ -101,7 +101,7 @@ TEST_F(BadData, a_report_needs_run_directories) {
   put(project / "run/status.json", "{\"state\": \"fini");
   EXPECT_THAT(test::error(65, project.difftape({"report", "run"})),
               HasSubstr("difftape: run/status.json is damaged: "));
-  EXPECT_FALSE(fs::exists(project / "report.html"));
+  EXPECT_FALSE(fs::exists(project / "report"));
 }
 
 TEST_F(BadData, a_model_that_does_not_fit_into_memory_is_a_clear_error) {

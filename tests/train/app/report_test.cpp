@@ -1,6 +1,4 @@
 // `difftape report`, run as a program on complete and damaged runs.
-#include <csignal>
-
 #include "tests/train/app/program.h"
 #include "tests/train/study/compare/claims/two_arms.h"
 #include "tests/train/study/compare/synthetic_run.h"
@@ -42,35 +40,40 @@ struct ReportCommand : testing::Test {
   ScratchDir dir;
 };
 
-TEST_F(ReportCommand,
-       of_a_sweep_directory_prints_arms_sensitivity_and_verdicts_and_writes_both_files) {
+TEST_F(ReportCommand, of_a_sweep_directory_prints_arms_and_verdicts_and_writes_what_a_sweep_writes) {
   write_sweep();
   put(dir / "mine.yaml", test::kClaims);
-  const Outcome outcome = report({"sweep", "--claims", "mine.yaml", "--verdicts", "verdicts.csv"});
+  const Outcome outcome = report({"sweep", "--claims", "mine.yaml"});
   ASSERT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("3 finished"), HasSubstr("lr sensitivity"),
-                                 HasSubstr("val vs diff_v2"), HasSubstr("-> ")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("6 finished"), HasSubstr("lr sensitivity"),
+                                 HasSubstr("final loss vs diff_v2"), HasSubstr("-> ")));
   EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss"));
-  EXPECT_THAT(outcome.out, EndsWith("\nreport: report.html\nlearning rates: lr_optimum.csv\n"
-                                    "verdicts: verdicts.csv\n"));
-  EXPECT_THAT(contents(dir / "lr_optimum.csv"),
+  EXPECT_THAT(outcome.out, EndsWith("\nreport: report/report.html\n"));
+  EXPECT_THAT(contents(dir / "report/lr_optimum.csv"),
               AllOf(StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,"
                                "seeds,reason\n"),
                     HasSubstr("\ndiff_v2,"), HasSubstr("\nsoftmax,")));
-  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<html"));
-  EXPECT_THAT(contents(dir / "verdicts.csv"),
-              AllOf(HasSubstr("claim,family,endpoint"), HasSubstr("\nv2_loss,")));
-  put(dir / "mine.csv", "a,b\n");
-  EXPECT_EQ(report({"sweep", "--claims", "mine.yaml", "--verdicts", "mine.csv"}).exit, 74);
-  EXPECT_EQ(contents(dir / "mine.csv"), "a,b\n");
+  EXPECT_THAT(contents(dir / "report/report.html"), HasSubstr("<html"));
+  EXPECT_THAT(contents(dir / "report/verdicts.csv"),
+              AllOf(HasSubstr("claim,endpoint"), HasSubstr("\nv2_loss,")));
+  put(dir / "mine/lr_optimum.csv", "precious");
+  EXPECT_THAT(test::error(74, report({"sweep", "--out", "mine"})),
+              HasSubstr("mine contains files, but no report.html of difftape"));
+  EXPECT_EQ(contents(dir / "mine/lr_optimum.csv"), "precious");
+}
+
+TEST_F(ReportCommand, compares_with_the_baseline_that_the_sweep_stored) {
+  write_sweep();
+  put(dir / "sweep/index.csv", "name,arm,baseline,config\nx,diff_v2,softmax,\n");
+  EXPECT_THAT(report({"sweep"}).out, HasSubstr("final loss vs softmax"));
+  EXPECT_THAT(report({"sweep", "--baseline", "diff_v2"}).out, HasSubstr("final loss vs diff_v2"));
 }
 
 TEST_F(ReportCommand, judges_the_claims_of_the_sweep_and_none_without_them) {
   write_sweep();
   const Outcome without = report({"sweep"});
   EXPECT_THAT(without.out, Not(HasSubstr("not tested")));
-  EXPECT_EQ(report({"sweep", "--verdicts", "v.csv"}).exit, 64);
   put(dir / "sweep/claims.yaml", test::kClaims);
   EXPECT_THAT(report({"sweep"}).out, HasSubstr("Claims of sweep/claims.yaml (xxh3 "));
   put(dir / "wrong.yaml", "claims: {a: {arm: x}}");
@@ -92,7 +95,7 @@ TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_with_a_no
       "judging the claims of sweep; judge the claims of third with --claims third/claims.yaml";
   EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
   EXPECT_THAT(outcome.out, HasSubstr("Claims of sweep/claims.yaml (xxh3 "));
-  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
+  EXPECT_THAT(contents(dir / "report/report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
   EXPECT_EQ(report({"sweep", "third", "--claims", "third/claims.yaml"}).err, "")
       << "the file is named";
 }
@@ -101,9 +104,9 @@ TEST_F(ReportCommand, uses_the_order_of_index_csv_and_the_named_baseline) {
   write_sweep();
   put(dir / "sweep/index.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");
   const Outcome indexed = report({"sweep"});
-  EXPECT_THAT(indexed.out, HasSubstr("val vs softmax"));
+  EXPECT_THAT(indexed.out, HasSubstr("final loss vs softmax"));
   const Outcome named = report({"sweep", "--baseline", "diff_v2"});
-  EXPECT_THAT(named.out, HasSubstr("val vs diff_v2"));
+  EXPECT_THAT(named.out, HasSubstr("final loss vs diff_v2"));
 }
 
 TEST_F(ReportCommand, omits_an_unreadable_run_with_its_location) {
@@ -119,10 +122,10 @@ TEST_F(ReportCommand, omits_an_unreadable_run_with_its_location) {
             HasSubstr("difftape: left out: sweep/damaged/metrics.jsonl:2: is not a line of ")));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("good"), Not(HasSubstr("foreign"))));
   fs::remove_all(good);
-  fs::remove(dir / "report.html");
+  fs::remove_all(dir / "report");
   EXPECT_THAT(test::error(65, report({"sweep"})),
               AllOf(HasSubstr("foreign/metrics.jsonl:1"), HasSubstr("damaged/metrics.jsonl:2")));
-  EXPECT_FALSE(fs::exists(dir / "report.html"));
+  EXPECT_FALSE(fs::exists(dir / "report"));
 }
 
 TEST_F(ReportCommand, ignores_an_incomplete_line_with_a_note) {
@@ -184,119 +187,22 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
   write({.name = "b", .data = "needles"});
   EXPECT_THAT(test::output(report({"sweep"})),
               HasSubstr("The runs have 2 tasks (text; needles). An arm is compared with a"));
-  const std::string page = contents(dir / "report.html");
+  const std::string page = contents(dir / "report/report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
                           HasSubstr("<p class=\"notice\">The runs have 2 tasks (text; needles)"),
-                          HasSubstr("<p class=\"headline\">text: validation loss a 2.3311\n"
-                                    "needles: validation loss b 2.3311</p>"),
                           HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
-}
-
-TEST_F(ReportCommand, draws_the_named_metrics) {
-  write({.name = "a", .layers = 2});
-  test::output(report({"sweep", "--charts", "optim/lr,attn/context_rms/1,act/kurtosis"}));
-  const std::string page = contents(dir / "report.html");
-  EXPECT_THAT(page, AllOf(HasSubstr("\"metric\":\"optim/lr\""),
-                          HasSubstr("\"title\":\"Context RMS, layer 1\""),
-                          HasSubstr("\"title\":\"Kurtosis\""), Not(HasSubstr("Training loss"))));
-  EXPECT_EQ(test::error(64, report({"sweep", "--charts", "act/kurtossis", "--out", "none.html"})),
-            "difftape: report --charts: 'act/kurtossis' is not a metric; did you mean "
-            "'act/kurtosis'?\n");
-  EXPECT_FALSE(fs::exists(dir / "none.html"));
 }
 
 TEST_F(ReportCommand, counts_a_duplicate_run_once_and_rejects_a_directory_without_runs) {
   write({.name = "a"});
   test::output(report({"sweep/a", "sweep", "./sweep/a/"}));
-  EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<p>1 run"));
+  EXPECT_THAT(contents(dir / "report/report.html"), HasSubstr("<p>1 run"));
   fs::create_directory(dir / "empty");
   const Outcome empty = report({"empty"});
   EXPECT_EQ(empty.exit, 66);
   EXPECT_THAT(
       empty.err,
       HasSubstr("empty neither is a run directory, which has status.json, nor contains any"));
-}
-
-constexpr const char* kRefresh = "\"refresh\":5";
-
-struct ReportWatch : testing::Test {
-  void SetUp() override { fs::create_directory(dir / "sweep"); }
-
-  fs::path write(const std::string& name, double floor, run::RunState state) {
-    return test::write_run(dir / "sweep" / name,
-                           {.name = name, .floor = floor, .steps = 100, .state = state});
-  }
-  /// A run that is in training as soon as it exists.
-  system::DirectoryLock write_running(const std::string& name, double floor) {
-    test::write_run(dir / name,
-                    {.name = name, .floor = floor, .steps = 100, .state = run::RunState::running});
-    system::DirectoryLock lock(dir / name);
-    fs::rename(dir / name, dir / "sweep" / name);
-    return lock;
-  }
-  std::unique_ptr<Process> watch() {
-    return std::make_unique<Process>(
-        std::vector<std::string>{"report", "sweep", "--watch", "--out", "live.html"},
-        test::Conditions{.directory = dir.path()});
-  }
-  std::string page() { return contents(dir / "live.html"); }
-
-  ScratchDir dir;
-};
-
-TEST_F(ReportWatch, rewrites_the_page_until_the_last_run_has_ended) {
-  write("a", 2.3, run::RunState::finished);
-  const system::DirectoryLock training = write_running("b", 2.2);
-  const fs::path open = dir / "sweep/b";
-  put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
-  const system::DirectoryLock sweeping(dir / "sweep");
-  const auto watching = watch();
-  ASSERT_TRUE(watching->read_until("1 finished, 1 running; so far, lowest validation loss: a"));
-  EXPECT_THAT(page(), HasSubstr(kRefresh));
-  EXPECT_THAT(page(), HasSubstr("<noscript><meta http-equiv=\"refresh\" content=\"5\">"));
-  run::RunStatus status = run::read_status(open);
-  status.state = run::RunState::finished;
-  run::write_status(open, status);
-  ASSERT_TRUE(watching->read_until("2 finished; lowest validation loss: b 2.2311, 0.1000 below a"));
-  EXPECT_THAT(page(), HasSubstr(kRefresh)) << "a run is queued";
-  write("c", 2.1, run::RunState::finished);
-  put(dir / "sweep/index.csv", "name,state\na,finished\nb,finished\nc,finished\n");
-  EXPECT_THAT(test::output(watching->wait()), HasSubstr("\nreport: live.html\n"));
-  EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
-  EXPECT_THAT(page(), Not(HasSubstr("<noscript><meta")));
-  EXPECT_THAT(page(), HasSubstr("lowest validation loss: c 2.1311"));
-}
-
-TEST_F(ReportWatch, waits_for_the_first_run_and_leaves_a_final_page_on_ctrl_c) {
-  const auto watching = watch();
-  ASSERT_TRUE(watching->read_until("waiting for the first run"));
-  EXPECT_FALSE(fs::exists(dir / "live.html"));
-  const system::DirectoryLock training = write_running("a", 2.3);
-  ASSERT_TRUE(watching->read_until("1 running; no run finished: 1 running"));
-  EXPECT_THAT(page(), HasSubstr(kRefresh));
-  watching->signal(SIGINT);
-  test::error(130, watching->wait());
-  EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
-  EXPECT_THAT(page(), HasSubstr("1 of 1 runs is not finished"));
-}
-
-TEST_F(ReportWatch, ends_when_the_last_run_is_killed) {
-  put(dir / "sweep/index.csv", "name,state\na,finished\nb,running\nc,queued\n");
-  const auto watching = watch();  // before the lock: a child holds the locks it was born with
-  ASSERT_TRUE(watching->read_until("waiting for the first run"));
-  std::optional<system::DirectoryLock> training(write_running("b", 2.2));
-  write("a", 2.3, run::RunState::finished);
-  ASSERT_TRUE(watching->read_until("1 finished, 1 running"));
-  training.reset();  // as the operating system does when a process dies
-  EXPECT_THAT(test::output(watching->wait()), HasSubstr("1 finished, 1 killed"));
-}
-
-TEST_F(ReportWatch, of_complete_runs_is_a_report_and_without_a_directory_an_error) {
-  write("a", 2.3, run::RunState::finished);
-  EXPECT_EQ(watch()->wait().exit, 0);
-  EXPECT_THAT(page(), Not(HasSubstr(kRefresh)));
-  EXPECT_EQ(test::error(66, test::run({"report", "swep", "--watch"}, {.directory = dir.path()})),
-            "difftape: --watch: swep is not a directory; give the directory of a run or a sweep\n");
 }
 
 }  // namespace

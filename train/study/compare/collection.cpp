@@ -49,6 +49,15 @@ void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
   }
 }
 
+/// Returns the baseline that a sweep stored in its index; empty without.
+std::string stored_baseline(const fs::path& folder) {
+  if (system::is_there(folder / "status.json") || !is_index(folder / kIndexFile)) return "";
+  const auto lines = system::read_csv(system::read_text(folder / kIndexFile));
+  const auto at = std::ranges::find(lines[0], "baseline") - lines[0].begin();
+  const bool stored = lines.size() > 1 && at < std::ssize(lines[1]);
+  return stored ? lines[1][static_cast<std::size_t>(at)] : "";
+}
+
 std::vector<fs::path> runs_below(const fs::path& dir) {
   std::vector<fs::path> found;
   find_runs(dir, found);
@@ -80,18 +89,6 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
     }
     notes.push_back(fmt::format("{}: {}; not in the statistics", run.dir.string(), how));
   }
-}
-
-bool has_more(const fs::path& dir) {
-  if (!system::is_there(dir / kIndexFile) || !system::DirectoryLock::is_held(dir)) return false;
-  const auto rows = system::read_csv(system::read_text(dir / kIndexFile));
-  if (rows.empty()) return false;
-  const auto at =
-      static_cast<std::size_t>(std::ranges::find(rows.front(), "state") - rows.front().begin());
-  return std::ranges::any_of(rows, [at](const std::vector<std::string>& row) {
-    return at < row.size() && (row[at] == to_string(run::RunState::queued) ||
-                               row[at] == to_string(run::RunState::running));
-  });
 }
 
 void name_apart(std::vector<RunRecord>& runs) {
@@ -216,6 +213,8 @@ Collection collect_runs(std::span<const fs::path> inputs) {
   std::ranges::move(pooled_runs(indexes, notes), std::back_inserter(more));
   Collection collection = collect_runs(run_directories(dirs), std::move(more));
   collection.notes.insert(collection.notes.end(), notes.begin(), notes.end());
+  for (const fs::path& input : inputs)
+    if (collection.baseline.empty()) collection.baseline = stored_baseline(folder_of(input));
   return collection;
 }
 
@@ -247,17 +246,6 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
   name_apart(collection.runs);
   return collection;
 }
-
-std::optional<Collection> collect_runs_so_far(std::span<const fs::path> inputs) {
-  try {
-    return collect_runs(inputs);
-  } catch (const MissingInput&) {  // no run has started
-  } catch (const DataError&) {     // no run has written its files
-  }
-  return {};
-}
-
-bool more_to_come(std::span<const fs::path> dirs) { return std::ranges::any_of(dirs, has_more); }
 
 namespace {
 

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +20,7 @@ std::vector<std::filesystem::path> run_directories(std::span<const std::filesyst
 struct Collection {
   std::vector<RunRecord> runs;     ///< runs of directories first, then runs of indexes
   std::vector<std::string> notes;  ///< runs that are omitted or incomplete
+  std::string baseline = {};       ///< of the first sweep that stored one (index.csv)
 };
 
 /// Loads the runs of run_directories. A run that cannot be read is omitted with a note. Runs with
@@ -32,14 +32,9 @@ struct Collection {
 Collection collect_runs(std::span<const std::filesystem::path> inputs);
 /// Does the same for run directories and runs that are already loaded.
 Collection collect_runs(std::span<const std::filesystem::path> dirs, std::vector<RunRecord> more);
-/// Does the same, but returns nothing if no run can be read yet.
-std::optional<Collection> collect_runs_so_far(std::span<const std::filesystem::path> inputs);
 
 /// Returns the folder of an input of collect_runs: the input, or the folder of an index file.
 std::filesystem::path folder_of(const std::filesystem::path& input);
-
-/// Returns whether one of the directories is a sweep in training with queued or running runs.
-bool more_to_come(std::span<const std::filesystem::path> dirs);
 
 /// Directory, state, steps, last losses, spikes and last write time of a run; "-" or null for a
 /// missing number. `object` also has name, arm, and where the run diverged.

@@ -27,29 +27,18 @@ constexpr std::uint64_t kSeed = 1;
 /// Tolerance for runs at lr*, which is written with three digits.
 constexpr double kNearOptimum = 6e-3;
 
-double usual_initial_loss(const Arm& arm) {
-  std::vector<double> known;
-  for (const RunRecord* run : arm.runs()) {
-    if (std::isfinite(run->first_loss)) known.push_back(run->first_loss);
-  }
-  return stats::mean(known);
-}
-
 /// Returns the point of the runs of some ascending seeds; empty: of all runs.
-LrPoint point_of(const Condition& condition, double usual,
-                 const std::vector<std::uint64_t>& seeds = {}) {
+LrPoint point_of(const Condition& condition, const std::vector<std::uint64_t>& seeds = {}) {
   LrPoint point{.lr = condition.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
   for (const RunRecord* run : condition.complete()) {
     if (!seeds.empty() && !std::ranges::binary_search(seeds, run->seed)) continue;
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
-    const double initial = run->first_loss, final = run->number("val_loss");
-    // A run that finished without a validation loss does not count.
-    if (run->finished() && std::isnan(final)) continue;
-    const double value = stats::capped_loss(final, std::isfinite(initial) ? initial : usual);
-    if (!std::isfinite(value)) continue;
-    point.values.push_back(value);
+    const double loss = run->number("final_loss");
+    if (!std::isfinite(loss)) continue;  // it finished without a validation loss
+    point.values.push_back(loss);
     point.seeds.push_back(run->seed);
+    point.of.push_back(run);
   }
   point.loss = stats::mean_interval(point.values);
   return point;
@@ -79,8 +68,7 @@ void add_ladder(LrCurve& curve, const Arm& arm) {
     rungs = candidate;
     curve.seeds = members;
   }
-  const double usual = usual_initial_loss(arm);
-  for (const double lr : rungs) curve.ladder.push_back(point_of(*arm.at(lr), usual, curve.seeds));
+  for (const double lr : rungs) curve.ladder.push_back(point_of(*arm.at(lr), curve.seeds));
 }
 
 void add_optimum(LrCurve& curve) {
@@ -103,27 +91,41 @@ void add_optimum(LrCurve& curve) {
   curve.sensitivity.half_width = (limits.high - limits.low) / 2;
 }
 
-LossBySeed fresh_losses(const LrCurve& curve) {
-  LossBySeed losses;
+/// Returns the runs at lr* whose seeds did not choose it.
+std::vector<const RunRecord*> fresh_runs(const LrCurve& curve) {
+  std::vector<const RunRecord*> fresh;
   for (const LrPoint& point : curve.points) {
-    if (std::abs(point.lr / curve.optimum.lr - 1) > kNearOptimum) continue;
-    losses.merge(point.by_seed());
+    if (!(std::abs(point.lr / curve.optimum.lr - 1) <= kNearOptimum)) continue;
+    for (const RunRecord* run : point.of)
+      if (!std::ranges::binary_search(curve.seeds, run->seed)) fresh.push_back(run);
   }
-  std::erase_if(losses, [&](const auto& each) {
-    return std::ranges::binary_search(curve.seeds, each.first);
-  });
-  return losses;
+  return fresh;
+}
+
+/// Returns the runs at the rate of the lowest mean loss.
+OwnRuns chosen_runs(const LrCurve& curve) {
+  const std::vector<LrPoint>& rungs = curve.ladder.size() > 1 ? curve.ladder : curve.points;
+  const LrPoint* best = best_point(rungs);
+  if (best == nullptr) return {};
+  return {best->lr, best->of, rungs.size()};
+}
+
+OwnRuns own_runs(const LrCurve& curve) {
+  if (curve.points.size() == 1) return {curve.points[0].lr, curve.points[0].of};
+  std::vector<const RunRecord*> fresh = fresh_runs(curve);
+  if (!fresh.empty()) return {fresh.front()->lr, std::move(fresh)};
+  return chosen_runs(curve);
 }
 
 LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
-  const bool both_at_one = curve.points.size() == 1 && baseline.points.size() == 1;
-  if (both_at_one && curve.points[0].lr != baseline.points[0].lr)
-    return {paired(curve.points[0].by_seed(), baseline.points[0].by_seed()), true};
-  if (!curve.optimum.reason.empty() || !baseline.optimum.reason.empty()) return {};
-  const stats::PairedDifference fresh = paired(fresh_losses(curve), fresh_losses(baseline));
-  if (fresh.pairs > 0) return {fresh, true};
-  const auto lowest = [](const LrCurve& of) { return of.ladder[of.optimum.lowest].by_seed(); };
-  return {paired(lowest(curve), lowest(baseline)), false};
+  const Quantity& loss = quantity("final_loss");
+  LrGap gap{paired(loss, curve.own.runs, baseline.own.runs), true};
+  if (gap.difference.pairs == 0)
+    gap.difference = paired(loss, chosen_runs(curve).runs, chosen_runs(baseline).runs);
+  else if (curve.own.chosen_from == 1 && baseline.own.chosen_from == 1)
+    return gap;
+  gap.fresh = false;
+  return gap;
 }
 
 LrCurve curve_of(const Study& study, const Arm& arm) {
@@ -134,59 +136,45 @@ LrCurve curve_of(const Study& study, const Arm& arm) {
                 .task = arm.task,
                 .task_words = study.tasks[arm.task],
                 .d_model = first.value("model.d_model"),
-                .parameters = first.status.parameters};
+                .parameters = first.status.parameters,
+                .unit = run::loss_unit(first.config.data.type)};
   add_ladder(curve, arm);
   add_optimum(curve);
+  curve.own = own_runs(curve);
   return curve;
 }
 
-bool are_of_one_size(const LrCurve& a, const LrCurve& b) {
-  return a.task == b.task && a.d_model == b.d_model;
-}
-
 void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
-  const std::string name = curves[study.baseline].name;
-  std::vector<std::size_t> baselines;
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    const auto is_of_size = [&](std::size_t b) { return are_of_one_size(curves[b], curves[i]); };
-    if (curves[i].name != name || std::ranges::any_of(baselines, is_of_size)) continue;
-    // Prefer the study's baseline to arms of the same name with other settings.
-    const bool other = i != study.baseline && are_of_one_size(curves[i], curves[study.baseline]);
-    if (!other) baselines.push_back(i);
-  }
-  for (const std::size_t b : baselines) {
-    curves[b].is_baseline = true;
-    for (LrCurve& curve : curves) {
-      if (&curve != &curves[b] && are_of_one_size(curve, curves[b]))
-        curve.gap = gap_of(curve, curves[b]);
-    }
+    const Arm* base = study.baseline_of(study.arms[i]);
+    if (base == nullptr) continue;
+    const auto of_base = static_cast<std::size_t>(base - study.arms.data());
+    curves[i].is_baseline = of_base == i;
+    if (of_base != i) curves[i].gap = gap_of(curves[i], curves[of_base]);
   }
 }
 
 }  // namespace
 
-LossBySeed LrPoint::by_seed() const {
-  LossBySeed losses;
-  for (std::size_t i = 0; i < seeds.size(); ++i) losses.emplace(seeds[i], values[i]);
-  return losses;
-}
-
-stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b) {
-  std::vector<double> of_a, of_b;
-  for (const auto& [seed, loss] : a) {
-    const auto other = b.find(seed);
-    if (other == b.end()) continue;
-    of_a.push_back(loss);
-    of_b.push_back(other->second);
+stats::PairedDifference paired(const Quantity& metric, std::span<const RunRecord* const> arm,
+                               std::span<const RunRecord* const> reference) {
+  std::vector<double> a, b;
+  for (const RunRecord* run : arm) {
+    const auto other = std::ranges::find(reference, run->seed, &RunRecord::seed);
+    if (other == reference.end()) continue;
+    const double mine = on_scale(run->number(metric), metric.scale),
+                 theirs = on_scale((*other)->number(metric), metric.scale);
+    if (std::isnan(mine - theirs)) continue;
+    a.push_back(mine);
+    b.push_back(theirs);
   }
-  return stats::paired_difference(of_a, of_b);
+  return stats::paired_difference(a, b);
 }
 
 std::vector<LrPoint> lr_points(const Arm& arm) {
   std::vector<LrPoint> points;
-  const double usual = usual_initial_loss(arm);
   for (const Condition& condition : arm.conditions) {
-    LrPoint point = point_of(condition, usual);
+    LrPoint point = point_of(condition);
     if (point.runs > 0) points.push_back(std::move(point));
   }
   return points;

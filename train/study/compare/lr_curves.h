@@ -12,25 +12,24 @@
 
 #include "train/stats/interval.h"
 #include "train/stats/lr_optimum.h"
+#include "train/study/compare/quantities.h"
 #include "train/study/compare/study.h"
 
 namespace difftape::study {
 
-using LossBySeed = std::map<std::uint64_t, double>;
-/// Returns the mean of a - b over the seeds that both have.
-stats::PairedDifference paired(const LossBySeed& a, const LossBySeed& b);
+/// Returns the mean difference of a quantity, on its scale, over the seeds that both arms have.
+/// Pairs without a number in both runs do not count.
+stats::PairedDifference paired(const Quantity& metric, std::span<const RunRecord* const> arm,
+                               std::span<const RunRecord* const> reference);
 
 /// An arm at one learning rate.
 struct LrPoint {
   double lr;
   stats::Interval loss;  ///< mean of `values`
   int runs, diverged;    ///< number of complete runs, and of diverged ones among them
-  /// Final validation losses by ascending seed, nats per token, capped at the loss at init. An
-  /// unknown loss at init is replaced by the mean of the arm's other runs.
-  std::vector<double> values;
-  std::vector<std::uint64_t> seeds = {};  ///< seeds of `values`
-
-  LossBySeed by_seed() const;
+  std::vector<double> values;                    ///< final losses by ascending seed, nats per token
+  std::vector<std::uint64_t> seeds = {};         ///< seeds of `values`
+  std::vector<const RunRecord*> of = {};  ///< runs of `values`
 };
 
 std::vector<LrPoint> lr_points(const Arm& arm);
@@ -38,9 +37,15 @@ std::vector<LrPoint> lr_points(const Arm& arm);
 /// mean loss; nullptr if no run finished.
 const LrPoint* best_point(std::span<const LrPoint> points);
 
-/// Final loss of an arm at its lr* minus the baseline's at its own lr*, paired by seed. If each ran
-/// at one rate and the two differ, for example rates extrapolated from smaller models, these
-/// replace lr*.
+/// The complete runs that stand for an arm in a comparison: all runs of an arm with one rate; else
+/// the runs at lr* whose seeds did not choose it; else the runs at the rate of the lowest mean loss.
+struct OwnRuns {
+  double lr = kNaN;
+  std::vector<const RunRecord*> runs = {};
+  std::size_t chosen_from = 1;  ///< number of rates among which these runs chose theirs
+};
+
+/// Final loss of an arm at its own rate minus the baseline's at its own rate, paired by seed.
 struct LrGap {
   stats::PairedDifference difference;  ///< no pairs if it is unknown
   /// True: from runs at rates that their seeds did not choose. False: from the ladder's best rate.
@@ -57,6 +62,7 @@ struct LrCurve {
   std::string d_model = {};          ///< model.d_model
   std::int64_t parameters = 0;
   bool is_baseline = false;  ///< baseline of its size and task
+  const char* unit = "";     ///< of losses: "nats per byte"
 
   /// The ladder: at least three learning rates, if some seed has them, and the seeds that ran at
   /// all of these. Among several choices, it is the one with the most runs.
@@ -65,7 +71,8 @@ struct LrCurve {
   stats::LrOptimum optimum = {};          ///< optimum of the ladder
   stats::Interval sensitivity = {};       ///< of the ladder; half_width is half of the limits
   stats::Limits sensitivity_limits = {};  ///< bootstrap over the seeds at each rung
-  LrGap gap = {};                         ///< no pairs for the baseline itself
+  OwnRuns own = {};
+  LrGap gap = {};  ///< no pairs for the baseline itself
 };
 
 std::vector<LrCurve> lr_curves(const Study& study);

@@ -145,7 +145,7 @@ double last_validation(const RunRecord& run, const char* name) {
 double final_loss(const RunRecord& run, const char* name) {
   const double final = last_validation(run, name);
   if (run.finished() && std::isnan(final)) return kNaN;
-  return stats::capped_loss(final, run.first_loss);
+  return stats::capped_loss(final, std::log(static_cast<double>(run.config.model.vocab_size)));
 }
 
 double diverged(const RunRecord& run, const char*) {
@@ -173,15 +173,6 @@ double training_seconds(const RunRecord& run, const char*) {
   return clock.value.empty() ? kNaN : clock.value.back();
 }
 
-double tokens_to_loss(const RunRecord& run, const char* name) {
-  constexpr double kLoss = 2.5;
-  const Series losses = logged(run.metrics, name);
-  const auto below = std::ranges::find_if(losses.value, [](double each) { return each < kLoss; });
-  if (below == losses.value.end()) return kNaN;
-  const double step = losses.step[static_cast<std::size_t>(below - losses.value.begin())];
-  return step * static_cast<double>(run.status.tokens_per_step);
-}
-
 double mean_of_layers_at_first_step(const RunRecord& run, const char* name) {
   std::vector<double> first;
   for (const Series& layer : layers_of(run.metrics, name)) {
@@ -193,17 +184,7 @@ double mean_of_layers_at_first_step(const RunRecord& run, const char* name) {
 double lr_sensitivity(std::span<const RunRecord* const> runs) {
   if (std::ranges::none_of(runs, &RunRecord::finished)) return kNaN;
   stats::Groups losses;
-  double known = kNaN;  // loss of the initial weights, which all runs of a seed share
-  for (const RunRecord* run : runs) {
-    if (std::isfinite(run->first_loss)) known = run->first_loss;
-  }
-  for (const RunRecord* run : runs) {
-    const double final = run->number("val_loss");
-    if (run->finished() && std::isnan(final)) return kNaN;
-    const bool at_first_step = !run->finished() && !std::isfinite(run->first_loss);
-    const double initial = at_first_step ? known : run->first_loss;
-    losses.push_back({stats::capped_loss(final, initial)});
-  }
+  for (const RunRecord* run : runs) losses.push_back({run->number("final_loss")});
   return stats::lr_sensitivity(losses);
 }
 

@@ -43,8 +43,8 @@ double largest_of_run(const RunRecord& run, const char* metric);
 /// NaN for a diverged run.
 double train_loss(const RunRecord& run, const char* metric);
 double last_validation(const RunRecord& run, const char* metric);
-/// Returns the last validation loss, capped at the loss at init; the loss at init for a diverged
-/// run.
+/// Returns the last validation loss, capped at ln(model.vocab_size), the loss of a uniform guess. A
+/// diverged run gets the cap.
 double final_loss(const RunRecord& run, const char* metric);
 /// Returns 1 or 0; NaN for a run without steps.
 double diverged(const RunRecord& run, const char* metric);
@@ -52,9 +52,6 @@ double diverged(const RunRecord& run, const char* metric);
 /// Returns the seconds of training at the end of each step, over all resumes.
 Series training_clock(const RunRecord& run);
 double training_seconds(const RunRecord& run, const char* metric);
-/// Returns the tokens seen when a loss below 2.5 was first logged.
-double tokens_to_loss(const RunRecord& run, const char* metric);
-
 /// Returns the spikes of train/loss or optim/grad_norm after the first 10 % of the steps, by the
 /// rule of the run, infinities included.
 Series counted_spikes(const RunRecord& run, const char* metric);

@@ -37,9 +37,9 @@ const Quantity kQuantities[] = {
      kLeftOut, Column{"loss", "train", Format::loss, kRunTable}},
     {"val_loss", "validation loss", "nats per token", kValLoss, last_validation,
      "the last validation; none if diverged", Scale::difference, 4, kLeftOut,
-     Column{"loss", "val", Format::loss, kEverywhere, true}},
+     Column{"loss", "val", Format::loss, kRunTable, true}},
     {"final_loss", "final loss", "nats per token", kValLoss, final_loss,
-     "the last validation loss, capped at the loss at init; a diverged run gets the loss at init",
+     "the last validation loss, capped at ln(vocab_size), which a diverged run gets",
      Scale::difference, 4, kCounts},
     {"context_gain", "gain from distant context", "nats per token", metric("val/context_gain"),
      last_validation,
@@ -68,7 +68,7 @@ const Quantity kQuantities[] = {
      Scale::ratio, 3, kLeftOut, Column{"grad_norm", "median", Format::norm, kEverywhere}},
     {"grad_norm_p99", "99th percentile of the gradient norm", "L2", kGradNorm, p99,
      "99th percentile over the steps", Scale::ratio, 3, kLeftOut,
-     Column{"grad_norm", "p99", Format::norm, kEverywhere}},
+     Column{"grad_norm", "p99", Format::norm, kRunTable}},
     {"grad_norm_max", "largest gradient norm", "L2", kGradNorm, largest, "largest over the steps",
      Scale::ratio, 3, kLeftOut, Column{"grad_norm", "max", Format::norm, kEverywhere}},
     {"grad_norm_p99_over_median", "99th percentile of the gradient norm over its median", "1",
@@ -81,19 +81,16 @@ const Quantity kQuantities[] = {
      kGradNorm, late_variation,
      "over the second half of the steps, up to where the learning rate falls; none for fewer than "
      "50 steps",
-     Scale::ratio, 3, kLeftOut, Column{"grad_norm", "sd/median", Format::norm, kEverywhere}},
+     Scale::ratio, 3, kLeftOut, Column{"grad_norm", "sd/median", Format::norm, kRunTable}},
     {"loss_slope", "validation loss per doubling of the steps", "nats per token", kValLoss,
      loss_slope,
      "slope against log2(step) over the second half of the steps, up to where the learning rate "
      "falls; none for fewer than four validations",
      Scale::difference, 4},
     {"tokens_per_sec", "speed", "tokens per second", kSpeed, median, "median over the steps",
-     Scale::ratio, 3, kLeftOut, Column{"", "tokens/s", Format::whole, kEverywhere}},
+     Scale::ratio, 3, kLeftOut, Column{"", "tokens/s", Format::whole, kRunTable}},
     {"train_seconds", "training time", "s", kSpeed, training_seconds,
      "time of the steps (batch, forward, backward, update), summed over all resumes", Scale::ratio},
-    {"tokens_to_loss", "tokens to a validation loss of 2.5", "tokens", kValLoss, tokens_to_loss,
-     "tokens seen at the first validation with a loss below 2.5; none if there was none",
-     Scale::ratio, 3, kLeftOut, Column{"", "tokens to 2.5", Format::whole, kStudyTable}},
     {"attention_logit", "largest attention logit", "1", metric("attn/logit_max"), largest_of_layers,
      kLargestOfLayers, Scale::ratio},
     {"attention_entropy", "entropy of attention", "nats", metric("attn/entropy"), mean_of_layers,
@@ -158,6 +155,11 @@ const char* what_differs(Scale scale) {
   return scale == Scale::ratio  ? "ratio"
          : scale == Scale::root ? "difference of square roots"
                                 : "difference";
+}
+
+std::string unit_of(const Quantity& quantity, run::DataKind data) {
+  const bool loss = quantity.unit == std::string_view(run::loss_unit(run::DataKind::tokens));
+  return loss ? run::loss_unit(data) : quantity.unit;
 }
 
 std::span<const Quantity> quantities() { return kQuantities; }

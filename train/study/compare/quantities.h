@@ -4,9 +4,11 @@
 // train/run/records/metric_registry.h.
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/names.h"
+#include "train/run/config/config.h"
 
 namespace difftape::study {
 
@@ -31,7 +33,7 @@ enum class Format { loss, count, norm, whole };
 enum Tables : unsigned {
   kNoTable = 0,
   kRunTable = 1,   ///< one row per run
-  kStudyTable = 2  ///< one row per arm and learning rate: the mean over its seeds
+  kStudyTable = 2  ///< one row per arm: the mean over its seeds
 };
 struct Column {
   const char *group = "", *head = "";  ///< labels; neighbors share a group
@@ -69,7 +71,10 @@ const Quantity* find_quantity(std::string_view name);
 /// Returns a quantity by name. Throws std::logic_error, a bug, for an unknown name.
 const Quantity& quantity(std::string_view name);
 
-/// Names of the axis in verdicts.csv.
+/// Returns its unit; "nats per byte" in place of "nats per token" for text.
+std::string unit_of(const Quantity& quantity, run::DataKind data);
+
+/// Names of the axis.
 constexpr auto names_of(Scale) {
   return std::to_array<Named<Scale>>(
       {{"linear", Scale::difference}, {"log", Scale::ratio}, {"root", Scale::root}});

@@ -175,7 +175,7 @@ std::vector<std::string> index_columns() {
   for (const Quantity& quantity : quantities()) {
     if (!quantity.is_of_seed()) columns.emplace_back(quantity.name);
   }
-  columns.insert(columns.end(), {"first_loss", "config", "claims"});
+  columns.insert(columns.end(), {"baseline", "config", "claims"});
   for (const Fact& each : kFacts) columns.emplace_back(each.column);
   columns.insert(columns.end(), {"dir", "from"});
   return columns;
@@ -187,7 +187,6 @@ IndexRow index_row(const RunRecord& run) {
                {"steps", fmt::to_string(status.steps)},
                {"parameters", fmt::to_string(status.parameters)},
                {"tokens_per_step", fmt::to_string(status.tokens_per_step)},
-               {"first_loss", system::csv_number(run.first_loss)},
                {"claims", run.config.run.claims}};
   if (status.diverged) {
     row["diverged_step"] = fmt::to_string(status.diverged->step);
@@ -277,7 +276,6 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     // A diverged run has values of metrics that it did not log: its final loss is the loss at init.
     if (!run.diverged() || !quantity.of_diverged) run.logged_metrics.insert(quantity.metric);
   }
-  run.first_loss = number<double>(index, row, "first_loss");
   return run;
 }
 

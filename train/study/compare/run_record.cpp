@@ -34,13 +34,6 @@ void require_data(const nlohmann::ordered_json& env, const std::string& who) {
 /// Returns the keys that a record knows; a row of an index has the ones that determine its numbers.
 unsigned known_keys(bool is_row) { return is_row ? run::kOfNumbers : run::kAllKeys; }
 
-double loss_of_first_step(const run::MetricsTable& metrics) {
-  const auto found = metrics.columns.find(run::metric("train/loss"));
-  const bool known = found != metrics.columns.end() && !metrics.step.empty() &&
-                     metrics.step.front() == 1 && std::isfinite(found->second[0]);
-  return known ? found->second[0] : kNaN;
-}
-
 }  // namespace
 
 RunRecord make_record(run::RunDir dir, run::MetricsTable metrics) {
@@ -54,7 +47,6 @@ RunRecord make_record(run::RunDir dir, run::MetricsTable metrics) {
   run.seed = config.run.seed;
   run.name = config.run.name.empty() ? run.dir.filename().string() : config.run.name;
   run.arm = config.run.arm.empty() ? run.name : config.run.arm;
-  run.first_loss = loss_of_first_step(run.metrics);
   for (const Quantity& each : quantities()) {
     if (has_metric(run.metrics, each.metric)) run.logged_metrics.insert(each.metric);
     run.numbers.push_back(each.of_run == nullptr ? kNaN : each.of_run(run, each.metric));

@@ -51,7 +51,6 @@ struct RunRecord : run::RunDir {
   std::vector<double> numbers;  ///< one per quantity, in the order of quantities()
   /// Metrics of quantities that the run logged, even if all values are NaN.
   std::set<std::string, std::less<>> logged_metrics;
-  double first_loss = kNaN;  ///< train/loss of step 1, the loss at init; NaN if it is not finite
   std::string index;         ///< the index file of a row without curves; empty for a directory
 
   bool finished() const { return status.state == run::RunState::finished; }

@@ -224,6 +224,7 @@ std::string in_words(const std::string& key, const std::string& value) {
   if (key == "train.steps") return value + " steps";
   if (key == "data.batch_size") return "batches of " + value;
   if (key == "data.seq_len") return "sequences of " + value;
+  if (key == "model.d_model") return "d_model " + value;
   return fmt::format("{}={}", key, value);
 }
 
@@ -277,11 +278,32 @@ std::vector<std::string> distinguishing_keys(
   return taken;
 }
 
+namespace {
+
+/// Returns the keys of size in which runs of one arm differ: the arms ran at several sizes, which
+/// are compared separately. Arms that are sizes themselves are compared with each other.
+std::vector<std::string> swept_sizes(std::span<const RunRecord> runs) {
+  std::vector<std::string> keys;
+  for (const char* key : {"model.d_model", "model.num_layers"}) {
+    std::map<std::string, std::string> of_arm;
+    const bool varies = std::ranges::any_of(runs, [&](const RunRecord& run) {
+      const std::string value = run.value(key);
+      return of_arm.emplace(run.arm, value).first->second != value;
+    });
+    if (varies) keys.emplace_back(key);
+  }
+  return keys;
+}
+
+}  // namespace
+
 Tasks find_tasks(std::span<const RunRecord> runs) {
   Tasks tasks;
   std::vector<Keys> firsts;
+  const std::vector<std::string> sizes = swept_sizes(runs);
   for (const RunRecord& run : runs) {
-    const Keys keys = keys_of(run);
+    Keys keys = keys_of(run);
+    for (const std::string& size : sizes) keys.emplace_back(size, run.value(size));
     const auto same = std::ranges::find_if(
         firsts, [&](const Keys& first) { return run::differences(first, keys).empty(); });
     tasks.of_run.push_back(static_cast<std::size_t>(same - firsts.begin()));

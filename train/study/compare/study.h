@@ -40,8 +40,9 @@ struct Cell {
 struct Study {
   std::vector<Arm> arms;     ///< in the order of their first runs
   std::size_t baseline = 0;  ///< the arm that the others are compared with
-  /// A task is data, batch, steps and vocabulary; losses are comparable within a task only. Entries
-  /// are the words that distinguish the tasks, "3200 steps"; empty for a single task.
+  /// A task is data, batch, steps and vocabulary, and the size of the model if arms ran at several
+  /// sizes. Losses are compared within a task only. Entries are the words that distinguish the
+  /// tasks, "3200 steps"; empty for a single task.
   std::vector<std::string> tasks = {""};
 
   std::vector<Cell> cells() const;  ///< in the order of the arms

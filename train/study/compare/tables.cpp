@@ -75,95 +75,59 @@ Columns run_columns(const Quantity& quantity, const Study& study) {
   return columns;
 }
 
-std::vector<double> values_of(const Condition& condition, const Quantity& quantity) {
+double mean_of(std::span<const RunRecord* const> runs, const Quantity& quantity) {
   std::vector<double> values;
-  for (const RunRecord* run : condition.complete()) {
+  for (const RunRecord* run : runs)
     if (!std::isnan(run->number(quantity))) values.push_back(run->number(quantity));
-  }
-  return values;
+  return stats::mean(values);
 }
 
-/// Pairs of complete runs with one seed, in an arm and in its baseline.
-struct SeedPairs {
-  stats::PairedDifference difference;  ///< over the pairs in which both runs have a value
-  int all = 0, dropped = 0;            ///< dropped: no value because a run diverged
-};
-
-/// Returns the pairs of a cell; none for the baseline itself and without a baseline.
-SeedPairs pairs_of(const Study& study, const Cell& cell, const Quantity& quantity) {
-  SeedPairs pairs;
-  const Arm* base = study.baseline_of(cell.arm);
-  const Condition* other =
-      base == nullptr || base == &cell.arm ? nullptr : base->at(cell.condition.lr);
-  if (other == nullptr) return pairs;
-  std::vector<double> a, b;
-  for (const RunRecord* run : cell.condition.complete()) {
-    const RunRecord* match = other->complete(run->seed);
-    if (match == nullptr) continue;
-    pairs.all += 1;
-    const double value = run->number(quantity), against = match->number(quantity);
-    if (std::isnan(value - against)) {
-      pairs.dropped += run->diverged() || match->diverged() ? 1 : 0;
-      continue;
-    }
-    a.push_back(value);
-    b.push_back(against);
+/// Returns the loss at each arm's own rate and the difference to the baseline.
+Columns loss_columns(const Study& study, std::span<const LrCurve> curves) {
+  const std::string against = "final loss vs " + study.baseline_name();
+  Columns columns{{{"final loss", "mean"}, {"final loss", "+-"}}, {}};
+  for (const char* head : {"difference", "low", "high", "pairs"})
+    columns.heads.push_back({against, head});
+  for (const LrCurve& curve : curves) {
+    const auto losses = mapped(curve.own.runs, [](auto* run) { return run->number("final_loss"); });
+    const stats::Interval loss = stats::mean_interval(losses);
+    const auto& [difference, p, pairs, error, degrees] = curve.gap.difference;
+    const auto signed_loss = [](double value) { return number(value, "{:+.4f}", "-"); };
+    columns.cells.push_back({written(loss.mean, Format::loss),
+                             written(loss.half_width, Format::loss), signed_loss(difference.mean),
+                             signed_loss(difference.low()), signed_loss(difference.high()),
+                             pairs == 0 ? "-" : fmt::to_string(pairs)});
   }
-  pairs.difference = stats::paired_difference(a, b);
-  return pairs;
-}
-
-/// Returns columns with mean and interval, and with mean, interval and p of the difference to the
-/// baseline.
-Columns compared_columns(const Quantity& quantity, const Study& study) {
-  const std::string group = fmt::format("{} {}", quantity.column.head, quantity.column.group);
-  const std::string against = versus(quantity, study.baseline_name());
-  Columns columns{
-      {{group, "mean"}, {group, "+-"}, {against, "mean"}, {against, "+-"}, {against, "p (Holm)"}},
-      {}};
-  std::vector<double> p;
-  for (const Cell& cell : study.cells()) {
-    const stats::Interval mean = stats::mean_interval(values_of(cell.condition, quantity));
-    const stats::PairedDifference paired = pairs_of(study, cell, quantity).difference;
-    p.push_back(paired.p);
-    columns.cells.push_back({written(mean.mean, quantity.column.format),
-                             written(mean.half_width, quantity.column.format),
-                             number(paired.difference.mean, "{:+.4f}", "-"),
-                             written(paired.difference.half_width, quantity.column.format)});
-  }
-  const std::vector<double> adjusted = stats::holm(p);
-  for (std::size_t row = 0; row < p.size(); ++row) {
-    const double own = adjusted[row];
-    columns.cells[row].push_back(own < 0.001 ? "<0.001" : number(own, "{:.3f}", "-"));
-  }
-  return columns;
-}
-
-Columns study_columns(const Quantity& quantity, const Study& study) {
-  if (quantity.column.against_baseline) return compared_columns(quantity, study);
-  const auto& [group, head, format, tables, against_baseline] = quantity.column;
-  Columns columns{{{group, head}}, {}};
-  for (const Cell& cell : study.cells())
-    columns.cells.push_back({written(stats::mean(values_of(cell.condition, quantity)), format)});
   return columns;
 }
 
 /// Notes on the columns whose name or group begins with the key.
 constexpr std::pair<std::string_view, const char*> kColumnNotes[] = {
-    {"seeds", "Rows are means over complete runs; losses are means over finished ones."},
+    {"seeds",
+     "Each row is an arm at one learning rate; numbers are means over its complete runs there."},
+    {"chosen from",
+     "\"chosen from\": lr is the best of so many rates by the loss of these runs. Intervals do not "
+     "cover this choice."},
     {"val", "Losses are in nats per token; val is the loss of the last validation."},
+    {"final loss",
+     "Final losses are in nats per token, at the last validation; a diverged run counts with "
+     "ln(vocab_size)."},
     {"train", "train is the mean over the last 5 % of the steps."},
     {"+-", "+- is half of a 95 % t-interval over seeds."},
-    {"val vs", "\"vs\" is the difference from the baseline, paired by seed."},
-    {"p (Holm)", "p (Holm) is the p value of this difference, corrected by Holm over the table."},
+    {"val vs", "\"val vs\" is the difference from the baseline, paired by seed."},
+    {"final loss vs",
+     "\"vs\" is the difference from the baseline, each at its own rate, paired by seed; low and "
+     "high are its 95 % interval."},
     {"spikes",
      "Spikes are steps far outside the range of the steps before them, counted after the first "
      "10 % of a run."},
     {"sd/median",
      "sd/median is the standard deviation of grad_norm divided by its median in the second half "
-     "of a run, up to where the learning rate falls."},
-    {"tokens to 2.5",
-     "\"tokens to 2.5\" counts training tokens up to the first validation loss below 2.5."}};
+     "of a run, up to where the learning rate falls."}};
+
+constexpr const char* kSingleRunsNote =
+    "Each row is one run. One seed has no interval and decides nothing, however large the "
+    "difference.";
 
 std::string rate_text(double lr) { return number(lr, "{:.3g}", "-"); }
 
@@ -191,23 +155,34 @@ system::Table run_table(const Study& study) {
   return table;
 }
 
-system::Table study_table(const Study& study) {
-  system::Table table{{{"", "arm", true}, {"", "lr"}, {"", "parameters"}, {"", "seeds"}}, {}};
-  Columns states{{{"", "state", true}}, {}};
-  for (const auto& [arm, condition] : study.cells()) {
-    table.rows.push_back({arm.name, fmt::format("{:g}", condition.lr),
-                          system::grouped(condition.runs.front()->status.parameters),
-                          fmt::to_string(condition.complete().size())});
-    states.cells.push_back({describe_states(condition.runs)});
+system::Table arm_table(const Study& study, std::span<const LrCurve> curves) {
+  system::Table table{{{"", "arm", true}, {"", "parameters"}, {"", "lr"}}, {}};
+  Columns chosen{{{"", "chosen from"}}, {}}, seeds{{{"", "seeds"}}, {}},
+      states{{{"", "state", true}}, {}};
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const OwnRuns& own = curves[i].own;
+    table.rows.push_back(
+        {curves[i].arm, system::grouped(curves[i].parameters), rate_text(own.lr)});
+    chosen.cells.push_back({own.chosen_from > 1 ? fmt::to_string(own.chosen_from) : "-"});
+    seeds.cells.push_back({fmt::to_string(own.runs.size())});
+    states.cells.push_back({describe_states(study.arms[i].runs())});
   }
+  append(table, chosen);
+  append(table, seeds);
+  append(table, loss_columns(study, curves));
   for (const Quantity& quantity : quantities()) {
-    if (quantity.column.tables & kStudyTable) append(table, study_columns(quantity, study));
+    const auto& [group, head, format, tables, against_baseline] = quantity.column;
+    if (!(tables & kStudyTable)) continue;
+    Columns columns{{{group, head}}, {}};
+    for (const LrCurve& curve : curves)
+      columns.cells.push_back({written(mean_of(curve.own.runs, quantity), format)});
+    append(table, columns);
   }
   append(table, states);
   return table;
 }
 
-std::string columns_note(const system::Table& table) {
+std::string columns_note(const Study& study, const system::Table& table) {
   std::vector<const char*> notes;
   for (const auto& [key, text] : kColumnNotes) {
     const auto begins = [&of = key](const system::Column& column) {
@@ -215,26 +190,7 @@ std::string columns_note(const system::Table& table) {
     };
     if (std::ranges::any_of(table.columns, begins)) notes.push_back(text);
   }
-  return fmt::format("{}", fmt::join(notes, " "));
-}
-
-std::string dropped_note(const Study& study) {
-  std::vector<std::string> dropped;
-  for (const Quantity& quantity : quantities()) {
-    const bool compared = quantity.column.against_baseline;
-    if (!compared || !(quantity.column.tables & kStudyTable)) continue;
-    for (const Cell& cell : study.cells()) {
-      const SeedPairs pairs = pairs_of(study, cell, quantity);
-      if (pairs.dropped == 0) continue;
-      dropped.push_back(fmt::format("{} of {} pairs of {} at lr {:g}", pairs.dropped, pairs.all,
-                                    cell.arm.name, cell.condition.lr));
-    }
-  }
-  return dropped.empty()
-             ? ""
-             : fmt::format(
-                   "Differences and their p values exclude pairs in which a run diverged: {}.",
-                   fmt::join(dropped, ", "));
+  return with_loss_unit(study, fmt::format("{}", fmt::join(notes, " ")));
 }
 
 system::Table lr_table(std::span<const LrCurve> curves) {
@@ -248,34 +204,21 @@ system::Table lr_table(std::span<const LrCurve> curves) {
                                                             {"lr*", "from"},
                                                             {"lr*", "to"},
                                                             {"lr*", "loss"},
-                                                            {"gap at lr*", "mean"},
-                                                            {"gap at lr*", "+-"},
-                                                            {"gap at lr*", "seeds"},
                                                             {"lr sensitivity", "E"},
                                                             {"lr sensitivity", "from"},
                                                             {"lr sensitivity", "to"}};
   for (const auto& [group, head] : kHeads)
     table.columns.push_back({group, head, table.columns.empty()});
-  const auto is_swept = [](const LrCurve& curve) { return curve.ladder.size() > 1; };
-  const bool some_swept = std::ranges::any_of(curves, is_swept);
   for (const LrCurve& curve : curves) {
-    const bool has_gap = some_swept && curve.gap.difference.pairs > 0;
-    if (!is_swept(curve) && !has_gap) continue;
+    if (curve.ladder.size() < 2) continue;
     int runs = 0, diverged = 0;
     for (const LrPoint& each : curve.ladder) runs += each.runs, diverged += each.diverged;
     const stats::LrOptimum& found = curve.optimum;
-    const stats::PairedDifference& difference = curve.gap.difference;
     table.rows.push_back(
         {curve.arm, system::grouped(curve.parameters), fmt::to_string(curve.ladder.size()),
          fmt::to_string(curve.seeds.size()), fmt::format("{} of {}", diverged, runs),
          rate_text(found.lr), rate_text(found.low), rate_text(found.high),
-         written(found.loss, Format::loss), written(difference.difference.mean, Format::loss),
-         written(difference.difference.half_width, Format::loss),
-         difference.pairs == 0 ? "-"
-                               : fmt::format("{}{}", difference.pairs,
-                                             !is_swept(curve)   ? " at given rates"
-                                             : !curve.gap.fresh ? " of the ladder"
-                                                                : ""),
+         written(found.loss, Format::loss),
          written(curve.sensitivity.mean, Format::loss),
          written(curve.sensitivity_limits.low, Format::loss),
          written(curve.sensitivity_limits.high, Format::loss)});
@@ -290,6 +233,55 @@ std::vector<std::string> lr_refusals(std::span<const LrCurve> curves) {
     refusals.push_back(fmt::format("{} has no lr*: {}.", curve.arm, curve.optimum.reason));
   }
   return refusals;
+}
+
+std::string lr_note(const Study& study) {
+  return with_loss_unit(
+      study,
+      "lr*: vertex of a parabola in log lr through the lowest mean loss over the seeds and its two "
+      "neighbors. lr sensitivity E: mean over the learning rates of [final loss - the lowest], in "
+      "nats per token. From, to: 95 % limits, bootstrap over seeds.");
+}
+
+std::string tasks_note(const Study& study) {
+  if (study.tasks.size() < 2) return "";
+  return fmt::format(
+      "The runs have {} tasks ({}). An arm is compared with {} of its own task, since losses on "
+      "different data or lengths are not comparable.",
+      study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
+}
+
+std::string with_loss_unit(const Study& study, std::string text) {
+  if (!std::ranges::all_of(study.runs(),
+                           [](auto* run) { return run->config.data.type == run::DataKind::text; }))
+    return text;
+  const std::string tokens(run::loss_unit(run::DataKind::tokens)),
+      bytes(run::loss_unit(run::DataKind::text));
+  for (std::size_t at = 0; (at = text.find(tokens, at)) != text.npos;)
+    text.replace(at, tokens.size(), bytes);
+  return text;
+}
+
+std::string tables_text(const Study& study, std::size_t width) {
+  const auto paragraphs = [width](const std::string& lines) {
+    std::string text;
+    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = std::min(lines.find('\n', begin), lines.size());
+      text += system::wrapped(lines.substr(begin, end - begin), width, "");
+    }
+    return text;
+  };
+  const std::vector<LrCurve> curves = lr_curves(study);
+  const bool single_runs = study.runs().size() == study.arms.size();
+  const system::Table table = single_runs ? run_table(study) : arm_table(study, curves);
+  std::string text = (single_runs ? to_text(table) : to_text(table, width, 2)) +
+                     paragraphs(columns_note(study, table)) + paragraphs(tasks_note(study));
+  if (single_runs) return text + paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "");
+  const system::Table rates = lr_table(curves);
+  if (rates.rows.empty()) return text;
+  text += '\n' + to_text(rates, width, 1) + paragraphs(lr_note(study));
+  for (const std::string& refusal : lr_refusals(curves)) text += paragraphs(refusal);
+  return text;
 }
 
 }  // namespace difftape::study

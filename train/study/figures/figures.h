@@ -33,7 +33,7 @@ struct ForestRow {
 std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind);
 
 /// Returns one row per tested claim.
-std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results);
+std::vector<ForestRow> forest_rows(const JudgedClaims& claims);
 
 /// Draws one panel per size and task, by ascending number of parameters: final validation loss
 /// against peak learning rate (logarithmic). Each arm has a line through the means of its ladder, a

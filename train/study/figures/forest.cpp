@@ -283,9 +283,9 @@ std::string forest_svg(std::span<const ForestRow> rows, SvgKind kind) {
   return kind == SvgKind::inlined ? drawing.inlined() : drawing.standalone(1);
 }
 
-std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
+std::vector<ForestRow> forest_rows(const JudgedClaims& claims) {
   std::vector<ForestRow> rows;
-  for (const ClaimResult& result : results) {
+  for (const ClaimResult& result : claims.results) {
     if (!result.verdict.is_tested()) continue;
     const Claim& claim = *result.claim;
     const auto on_axis = [&](double value) {
@@ -302,7 +302,7 @@ std::vector<ForestRow> forest_rows(std::span<const ClaimResult> results) {
     row.published_high = on_axis(claim.published_high);
     row.ratio = claim.metric->scale == Scale::ratio;
     row.numbers = fmt::format("{}, {}", difference_text(result), seeds_text(result.measured));
-    if (!row.ratio) row.unit = claim.metric->unit;
+    if (!row.ratio) row.unit = unit_of(*claim.metric, claims.data);
     if (claim.metric->scale == Scale::root) row.unit = "square roots of counts";
     if (!row.ratio && claim.over == Over::slope) row.unit += " per decade of parameters";
   }

@@ -318,7 +318,7 @@ double rounded(double value) {
 }
 
 void draw_gaps(Drawing& drawing, const std::vector<GapLine>& lines, Point corner, double width,
-               const std::string& baseline) {
+               const std::string& baseline, const char* unit) {
   Range sizes, gaps;
   gaps.add(0);
   std::vector<double> ticks;
@@ -335,7 +335,7 @@ void draw_gaps(Drawing& drawing, const std::vector<GapLine>& lines, Point corner
   const Axis x = Axis(sizes, left, right, true).padded(0.08);
   const Axis y = Axis(gaps, bottom, top, false).padded(0.08);
   drawing.text({left, corner.y + 11},
-               fmt::format("Gap to {} at each arm's own rate, nats per token", baseline),
+               fmt::format("Gap to {} at each arm's own rate, {}", baseline, unit),
                std::string(kText) + " font-weight=\"600\"");
   draw_axes(drawing, x, y, {"parameters, millions", "gap"}, ticks);
   drawing.line({left, y.at(0)}, {right, y.at(0)},
@@ -374,7 +374,7 @@ std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
   if (const std::vector<GapLine> gaps = gap_lines(panels); !gaps.empty()) {
     const auto base = std::ranges::find_if(curves, &LrCurve::is_baseline);
     draw_gaps(drawing, gaps, {0, drawing.height + 10}, width,
-              base == curves.end() ? "the baseline" : name_of(curves, *base));
+              base == curves.end() ? "the baseline" : name_of(curves, *base), curves.front().unit);
     drawing.height += kGapHead + kGapHeight + kPanelFoot;
   }
   return kind == SvgKind::inlined ? drawing.inlined() : drawing.standalone(2);

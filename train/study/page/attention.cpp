@@ -120,9 +120,14 @@ Section attention_section(const Input& input) {
   Json heads = Json::array();
   const std::size_t wanted = 2 * input.study.arms.size() <= kHeads ? 2 : 1;
   std::string notes;
+  std::size_t left_out = 0;
   for (const Arm& arm : input.study.arms) {
-    const Condition* condition = shown_condition(arm, input.lr);
-    if (!condition || heads.size() + wanted > kHeads) continue;
+    const Condition* condition = shown_condition(input, arm);
+    if (!condition) continue;
+    if (heads.size() + wanted > kHeads) {
+      ++left_out;
+      continue;
+    }
     std::optional<run::AttentionMaps> maps;
     const RunRecord* run = run_with_maps(*condition, maps, notes);
     if (!run) continue;
@@ -130,6 +135,10 @@ Section attention_section(const Input& input) {
       heads.push_back(head_json(arm.name, *run, *maps, head));
   }
   if (heads.empty()) return {notes, heads};
+  if (left_out > 0)
+    notes += notice(fmt::format("The attention maps of {} more arms are omitted to keep this page "
+                                "small.",
+                                left_out));
   return {
       notes + kDrawn +
           note("Rows are queries, columns are keys, on a square-root scale. Shown are two heads "

@@ -8,119 +8,18 @@
 #include <cmath>
 #include <set>
 
-#include "core/error.h"
-#include "train/system/suggest.h"
+#include "train/study/compare/tables.h"
 
 namespace difftape::study::page {
 
 namespace {
 
-using run::Metric;
-using run::Per;
-
-/// All names that runs of the study logged, with a value or a list.
-struct Logged {
-  std::set<std::string> numbers, lists;
-
-  explicit Logged(const Study& study) {
-    for (const RunRecord* run : study.runs()) {
-      for (const auto& [name, column] : run->metrics.columns) numbers.insert(name);
-      for (const auto& [name, column] : run->metrics.lists) lists.insert(name);
-    }
-  }
-  /// Returns whether a name begins with `name` and a slash.
-  static bool has_part(const std::set<std::string>& names, const std::string& name) {
-    const auto first = names.lower_bound(name + "/");
-    return first != names.end() && first->starts_with(name + "/");
-  }
-  bool has(const std::string& name) const { return numbers.contains(name) || lists.contains(name); }
-  bool has_parts(const std::string& name) const {
-    return has_part(numbers, name) || has_part(lists, name);
-  }
-};
-
-/// Returns "Context RMS", or the name of a metric without a picture, followed by its part.
-std::string title_of(const Metric& metric, const std::string& name) {
-  const char* title = metric.picture.title == nullptr ? metric.name : metric.picture.title;
-  const std::string part = name.substr(std::string_view(metric.name).size());
-  if (part.empty()) return title;
-  const bool layer = metric.per == Per::layer || metric.per == Per::head ||
-                     metric.per == Per::expert || metric.per == Per::rank;
-  return fmt::format("{}, {}{}", title, layer ? "layer " : "", part.substr(1));
-}
-
-std::string caption_of(const Metric& metric) {
-  if (metric.picture.title != nullptr) return metric.picture.caption;
-  const std::string unit = metric.unit == std::string_view("1") ? "" : metric.unit;
-  return fmt::format("{}{}{}", unit, unit.empty() ? "" : ": ", metric.what);
-}
-
-void add(Charts& charts, const Metric& metric, const std::string& name, bool is_map) {
-  const run::Picture& picture = metric.picture;
-  if (is_map) {
-    charts.maps.push_back(
-        {name, title_of(metric, name), caption_of(metric), metric.per, name != metric.name});
-  } else {
-    charts.curves.push_back({name, title_of(metric, name), caption_of(metric), picture.log_scale,
-                             picture.every_step, picture.bound, metric.when});
-  }
-}
-
-/// Returns the registered metric of a logged name; null if there is none.
-const Metric* metric_of(const std::string& name, bool list) {
-  const Metric* found = nullptr;
-  for (const Metric& metric : run::kMetrics) {
-    if (run::is_list(metric.per) != list || !run::has_parts(metric.per)) continue;
-    if (name.starts_with(std::string(metric.name) + "/")) found = &metric;
-  }
-  return found;
-}
-
-void note_silence(Charts& charts, const std::string& name) {
-  charts.notes.push_back(fmt::format("not drawn: no run logged {}", name));
-}
-
-/// Adds the registered metric of this name as far as it was logged. Returns false if there is none.
-bool add_registered(Charts& charts, const Logged& logged, const std::string& name) {
-  bool known = false, drawn = false;
-  for (const Metric& metric : run::kMetrics) {
-    if (metric.name != name) continue;
-    known = true;
-    const bool there = run::has_parts(metric.per) ? logged.has_parts(name) : logged.has(name);
-    drawn = drawn || there;
-    if (there) add(charts, metric, name, metric.per != Per::run);
-  }
-  if (known && !drawn) note_silence(charts, name);
-  return known;
-}
-
-/// Adds a name of metrics.jsonl, or one that may be logged later. Returns false for other names.
-bool add_logged(Charts& charts, const Logged& logged, const std::string& name) {
-  const bool list = logged.lists.contains(name);
-  if (!list && !logged.numbers.contains(name)) {
-    const bool later = metric_of(name, false) != nullptr || metric_of(name, true) != nullptr;
-    if (later) note_silence(charts, name);
-    return later;
-  }
-  const Metric* metric = metric_of(name, list);
-  const Metric unknown{name.c_str(), "1", "as logged"};  // metric of another version
-  add(charts, metric == nullptr ? unknown : *metric, name, list);
-  return true;
-}
-
-[[noreturn]] void refuse(const Logged& logged, const std::string& name) {
-  std::set<std::string> registered;
-  for (const Metric& metric : run::kMetrics) registered.insert(metric.name);
-  std::vector<std::string> names(registered.begin(), registered.end());
-  const std::string near = system::did_you_mean(name, names);
-  names.insert(names.end(), logged.numbers.begin(), logged.numbers.end());
-  names.insert(names.end(), logged.lists.begin(), logged.lists.end());
-  const std::string hint = near.empty() ? system::did_you_mean(name, names) : near;
-  throw UsageError(fmt::format(
-      "report --charts: '{}' is not a metric{}", name,
-      hint.empty()
-          ? fmt::format("; give a name of metrics.jsonl, or one of {}", fmt::join(registered, ", "))
-          : hint));
+/// Names that runs of the study logged as numbers.
+std::set<std::string> logged_numbers(const Study& study) {
+  std::set<std::string> names;
+  for (const RunRecord* run : study.runs())
+    for (const auto& [name, column] : run->metrics.columns) names.insert(name);
+  return names;
 }
 
 /// Orders numbers within names by value: "2.9" before "2.11" before "10.0".
@@ -158,21 +57,19 @@ void add_entries(std::vector<MapRow>& rows, const run::MetricsTable& metrics,
 
 }  // namespace
 
-Charts select_charts(const Study& study, std::span<const std::string> names) {
-  const Logged logged(study);
+Charts select_charts(const Study& study) {
+  const std::set<std::string> logged = logged_numbers(study);
   Charts charts;
-  std::set<std::string> seen;
-  for (const std::string& name : names) {
-    if (!seen.insert(name).second) continue;
-    if (!add_registered(charts, logged, name) && !add_logged(charts, logged, name))
-      refuse(logged, name);
-  }
-  if (!names.empty()) return charts;
-  for (const Metric& metric : run::kMetrics) {
-    if (metric.picture.title == nullptr) continue;
-    const bool is_curve = metric.per == Per::run && logged.numbers.contains(metric.name);
-    const bool is_map = metric.per == Per::layer || metric.per == Per::expert;
-    if (is_curve || is_map) add(charts, metric, metric.name, is_map);
+  for (const run::Metric& metric : run::kMetrics) {
+    const run::Picture& picture = metric.picture;
+    if (picture.title == nullptr) continue;
+    const std::string caption = with_loss_unit(study, picture.caption);
+    if (metric.per == run::Per::run && logged.contains(metric.name)) {
+      charts.curves.push_back({metric.name, picture.title, caption, picture.log_scale,
+                               picture.every_step, picture.bound, metric.when});
+    } else if (metric.per == run::Per::layer || metric.per == run::Per::expert) {
+      charts.maps.push_back({metric.name, picture.title, caption, metric.per});
+    }
   }
   return charts;
 }

@@ -102,12 +102,15 @@ Json chart_json(const CurveChart& chart, const Study& study, double bytes) {
           {"lines", std::move(lines)}};
 }
 
-Json conditions_json(const Study& study) {
+Json conditions_json(const Input& input) {
+  const Study& study = input.study;
   Json conditions = Json::array();
   const std::vector<double> lrs = study.lrs();
   for (const auto& [arm, condition] : study.cells()) {
     conditions.push_back({{"arm", &arm - study.arms.data()},
                           {"lr", std::ranges::find(lrs, condition.lr) - lrs.begin()},
+                          {"own", own_condition(arm, input.curves[static_cast<std::size_t>(
+                                                         &arm - study.arms.data())]) == &condition},
                           {"seeds", condition.runs.size()},
                           {"tokens", condition.runs.front()->status.tokens_per_step},
                           {"clock", clock_json(condition)},
@@ -136,13 +139,13 @@ Section curves_section(const Input& input) {
   const std::vector<double> lrs = input.study.lrs();
   Json lr_names = Json::array(), charts = Json::array();
   for (const double lr : lrs) lr_names.push_back(system::short_number(lr));
-  Json conditions = conditions_json(input.study);
+  Json conditions = conditions_json(input);
   const double bytes = bytes_a_chart(input) / static_cast<double>(conditions.size());
   for (const CurveChart& chart : drawn(input))
     charts.push_back(chart_json(chart, input.study, bytes));
   Section section{"",
                   {{"lrs", std::move(lr_names)},
-                   {"lr", std::ranges::find(lrs, input.lr) - lrs.begin()},
+                   {"lr", std::ranges::find(lrs, input.lr) - lrs.begin()},  // the end: own rates
                    {"arms", input.study.arm_names()},
                    {"conditions", std::move(conditions)},
                    {"charts", std::move(charts)}}};

@@ -56,15 +56,6 @@ namespace difftape::study::page {
 
 namespace {
 
-/// Returns the reload for readers without JavaScript; the script reloads and keeps selections.
-std::string refresh_element(int seconds) {
-  return seconds == 0 ? ""
-                      : fmt::format(
-                            "<noscript><meta http-equiv=\"refresh\" content=\"{}\">"
-                            "</noscript>",
-                            seconds);
-}
-
 /// Returns a nonce. Scripts need it to run, and data of a run cannot contain it.
 std::string make_nonce() {
   std::random_device random;
@@ -86,8 +77,6 @@ void Framed::add(const char* id, const char* heading, const std::string& html) {
 }
 
 std::string page_text(const Framed& page) {
-  nlohmann::ordered_json data = page.data;
-  data["refresh"] = page.refresh_seconds;
   std::vector<std::string_view> scripts = page.libraries;
   scripts.push_back(assets::page_js());
   const std::string nonce = make_nonce();
@@ -95,12 +84,10 @@ std::string page_text(const Framed& page) {
   return fmt::format(
       fmt::runtime(assets::page_html()), fmt::arg("nonce", nonce),
       fmt::arg("title", escape_html(page.title)),
-      fmt::arg("refresh", refresh_element(page.refresh_seconds)),
-      fmt::arg("headline", escape_html(page.headline)),
       fmt::arg("subtitle", escape_html(page.subtitle)), fmt::arg("made", run::utc_now()),
       fmt::arg("dygraph_css", assets::dygraph_css()), fmt::arg("css", assets::page_css()),
       fmt::arg("navigation", page.navigation), fmt::arg("sections", page.sections),
-      fmt::arg("data", json_for_script(data)),
+      fmt::arg("data", json_for_script(page.data)),
       fmt::arg("scripts",
                fmt::format("{}{}</script>", script, fmt::join(scripts, "</script>\n" + script))));
 }

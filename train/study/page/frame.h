@@ -27,12 +27,11 @@ std::string json_for_script(const nlohmann::ordered_json& json);
 
 /// Contents of the frame.
 struct Framed {
-  std::string title, headline = {}, subtitle = {};  ///< plain text
+  std::string title, subtitle = {};  ///< plain text
   std::string navigation = {}, sections = {};       ///< HTML
   /// Data for the script of the page (js/data.js).
   nlohmann::ordered_json data = nlohmann::ordered_json::object();
   std::vector<std::string_view> libraries = {};  ///< scripts that it needs
-  int refresh_seconds = 0;                       ///< seconds until the page reloads; 0: never
 
   /// Adds a section and its link in the navigation, unless `html` is empty.
   void add(const char* id, const char* heading, const std::string& html);

@@ -116,7 +116,7 @@ Section grid_section(const Study& all) {
   const std::string& words = all.tasks[task];
   const auto plain = [&](std::size_t key) { return keys[key].substr(keys[key].find('.') + 1); };
   const std::string meaning = fmt::format(
-      "nats per token{}{}{}", swept.size() > 2 ? "; the lowest over all other keys" : "",
+      "{}{}{}{}", run::loss_unit(study.runs().front()->config.data.type), swept.size() > 2 ? "; the lowest over all other keys" : "",
       words.empty() ? "" : "; ", words);
   return {kDrawn,
           Json::array({heat_map("Final validation loss", meaning, "grid_map.csv", plain(swept[0]),

@@ -31,14 +31,7 @@ std::vector<double> steps_of(const std::vector<MapRow>& rows) {
 }
 
 const char* row_label(const MapChart& chart) {
-  using enum run::Per;
-  const bool one = chart.one_layer;
-  return chart.per == parameter ? "parameter"
-         : chart.per == grid    ? "row / column"
-         : chart.per == head    ? (one ? "head" : "layer.head")
-         : chart.per == expert  ? (one ? "expert" : "layer.expert")
-         : chart.per == rank    ? (one ? "rank" : "layer.rank")
-                                : "layer";
+  return chart.per == run::Per::expert ? "layer.expert" : "layer";
 }
 
 /// Returns rows of at most `columns` intervals of equally many logged steps; a cell is the mean of
@@ -69,7 +62,7 @@ Panel step_map(const std::string& arm, const std::vector<MapRow>& rows, std::siz
 std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& input) {
   std::vector<std::pair<std::string, const RunRecord*>> runs;
   for (const Arm& arm : input.study.arms) {
-    const Condition* condition = shown_condition(arm, input.lr);
+    const Condition* condition = shown_condition(input, arm);
     if (!condition) continue;
     const std::vector<const RunRecord*> complete = condition->complete();
     if (!complete.empty()) runs.emplace_back(arm.name, complete.front());
@@ -174,7 +167,7 @@ Section layers_section(const Input& input) {
 Section accuracy_section(const Input& input) {
   std::vector<Panel> panels;
   for (const Arm& arm : input.study.arms) {
-    const Condition* condition = shown_condition(arm, input.lr);
+    const Condition* condition = shown_condition(input, arm);
     if (!condition) continue;
     Panel map = accuracy_map(arm, *condition);
     if (!map.rows.empty()) panels.push_back(std::move(map));

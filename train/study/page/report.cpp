@@ -49,21 +49,17 @@ std::string subtitle_of(const Study& study) {
 Framed make_page(const Study& study, const std::string& title, const PageParts& parts,
                  const std::filesystem::path& page_dir) {
   const std::vector<LrCurve> curves = lr_curves(study);
-  const Input input{study, curves, best_lr(study, curves), select_charts(study, parts.charts)};
+  const Input input{study, curves, best_lr(study, curves), select_charts(study)};
   const std::vector<std::string> arms = study.arm_names();
-  std::vector<std::string> notes = parts.notes;
-  notes.insert(notes.end(), input.charts.notes.begin(), input.charts.notes.end());
   const Section drawn = curves_section(input), grid = grid_section(study),
                 accuracy = accuracy_section(input), layers = layers_section(input),
                 attention = attention_section(input);
   Framed page{.title = title,
-              .headline = headline(study),
               .subtitle = subtitle_of(study),
-              .sections = notices(study, notes),
-              .data = drawn.data,
-              .libraries = {assets::dygraph_js(), assets::synchronizer_js()},
-              .refresh_seconds = parts.refresh_seconds};
-  page.add("runs", "Runs", runs_section(study, page_dir));
+              .sections = notices(study, parts.notes),
+              .data = drawn.data};
+  if (!drawn.html.empty()) page.libraries = {assets::dygraph_js(), assets::synchronizer_js()};
+  page.add("runs", "Runs", runs_section(study, curves, page_dir));
   page.add("learning-rate", "Learning rate", lr_section(study, curves));
   page.add("curves", "Curves", drawn.html);
   page.add("grid", "Grid", grid.html);
@@ -79,33 +75,48 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
   return page;
 }
 
+constexpr const char* kMadeBy = "by difftape. This file is self-contained";
+
+void replace_or_remove(const std::filesystem::path& file, const std::string& text) {
+  std::error_code ignored;
+  if (text.empty()) {
+    std::filesystem::remove(file, ignored);
+  } else {
+    system::replace_text(file, text);
+  }
+}
+
 }  // namespace
 
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts) {
-  const page::Framed page = make_page(study, title, parts, path.parent_path());
-  system::replace_text(path, with_loss_unit(study, page_text(page)));
+  system::replace_text(path, page_text(make_page(study, title, parts, path.parent_path())));
 }
 
-bool write_forest(const Study& study, const JudgedClaims& claims,
-                  const std::filesystem::path& path) {
-  const std::string forest = forest_svg(forest_rows(claims.results), SvgKind::standalone);
-  if (!forest.empty()) system::replace_text(path, with_loss_unit(study, forest));
-  return !forest.empty();
+void require_comparison_folder(const std::filesystem::path& folder) {
+  system::make_folder(folder.string());
+  std::error_code error;
+  if (std::filesystem::is_empty(folder, error) && !error) return;
+  const std::filesystem::path page = folder / kPage;
+  if (system::is_there(page) && system::read_text(page).find(kMadeBy) != std::string::npos) return;
+  throw OutputError(fmt::format(
+      "{} contains files, but no {} of difftape; choose a new or empty folder with --out",
+      folder.string(), kPage));
 }
 
-void write_lr_curve(const Study& study, const std::filesystem::path& path) {
-  if (!study.is_swept()) {
-    throw UsageError(
-        "report: --svg needs an arm with at least two peak learning rates; sweep optim.lr, or "
-        "remove --svg");
-  }
-  const std::string curve = lr_curve_svg(lr_curves(study), SvgKind::standalone);
-  system::replace_text(path, with_loss_unit(study, curve));
-}
-
-void write_lr_optima(const Study& study, const std::filesystem::path& page) {
-  system::replace_text(page.parent_path() / kLrOptimumFile, lr_optima_csv(lr_curves(study)));
+void write_comparison(const Study& study, const std::string& title, const PageParts& parts,
+                      const std::filesystem::path& folder) {
+  const JudgedClaims* claims = parts.claims;
+  const std::vector<LrCurve> curves = lr_curves(study);
+  const bool swept = study.is_swept();
+  write_report(study, folder / kPage, title, parts);
+  replace_or_remove(folder / "summary.txt", study_text(study, system::kTextWidth, claims));
+  replace_or_remove(folder / "verdicts.csv", claims ? verdicts_csv(claims->results) : "");
+  replace_or_remove(folder / "forest.svg",
+                    claims ? forest_svg(forest_rows(*claims), SvgKind::standalone) : "");
+  replace_or_remove(folder / "lr_curve.svg",
+                    swept ? lr_curve_svg(curves, SvgKind::standalone) : "");
+  replace_or_remove(folder / kLrOptimumFile, swept ? lr_optima_csv(curves) : "");
 }
 
 }  // namespace difftape::study

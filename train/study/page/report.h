@@ -1,6 +1,6 @@
 #pragma once
-// Writes report.html, which compares runs. The page is self-contained (styles, scripts, data),
-// stays below 2 MB for any length of run, and is readable without JavaScript.
+// Writes the comparison of a study. The page is self-contained (styles, scripts, data), stays below
+// 2 MB for any length of run, and is readable without JavaScript.
 
 #include <filesystem>
 #include <string>
@@ -11,31 +11,26 @@ namespace difftape::study {
 struct Study;
 struct JudgedClaims;
 
-/// Parts of a page besides the study.
+inline constexpr const char* kPage = "report.html";
+
+/// Parts of a comparison besides the study.
 struct PageParts {
-  std::vector<std::string> notes = {};  ///< shown at the top, for example about omitted runs
-  /// Metrics to draw (sections.h); empty: the registered metrics with a picture.
-  std::vector<std::string> charts = {};
-  const JudgedClaims* claims = nullptr;  ///< null: the page has no claims
-  /// Seconds until the page reloads, while its runs are trained; 0: never.
-  int refresh_seconds = 0;
+  std::vector<std::string> notes = {};   ///< shown at the top, for example about omitted runs
+  const JudgedClaims* claims = nullptr;  ///< null: there are no claims
 };
 
-/// Writes the page of a study. Throws UsageError for a chart of an unknown metric, and OutputError
-/// if `path` cannot be written.
+/// Writes the page of a study. Throws OutputError.
 void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts = {});
 
-/// Writes the forest plot of the tested claims as SVG on white. Returns false and writes nothing if
-/// there are none. Throws OutputError.
-bool write_forest(const Study& study, const JudgedClaims& claims,
-                  const std::filesystem::path& path);
+/// Creates the folder of a comparison unless it exists. Throws OutputError if it contains files, but
+/// no page of difftape, so that nothing of others is replaced.
+void require_comparison_folder(const std::filesystem::path& folder);
 
-/// Writes the learning-rate curve as SVG on white. Throws UsageError if no arm has two learning
-/// rates, and OutputError.
-void write_lr_curve(const Study& study, const std::filesystem::path& path);
-
-/// Writes lr_optimum.csv (train/study/compare/lr_curves.h) next to a page. Throws OutputError.
-void write_lr_optima(const Study& study, const std::filesystem::path& page);
+/// Writes report.html and summary.txt; verdicts.csv and forest.svg with claims; lr_curve.svg and
+/// lr_optimum.csv if an arm has several learning rates. Removes those that do not apply any more.
+/// Throws OutputError.
+void write_comparison(const Study& study, const std::string& title, const PageParts& parts,
+                      const std::filesystem::path& folder);
 
 }  // namespace difftape::study

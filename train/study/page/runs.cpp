@@ -20,14 +20,11 @@ namespace fs = std::filesystem;
 /// Maximum number of runs for which the first table has one row per run.
 constexpr std::size_t kFewRuns = 12;
 
-constexpr const char* kLrNote =
+constexpr const char* kFigureNote =
     "Lines are means over the seeds of the ladder, and bands reach from the lowest to the highest "
-    "seed. Stars mark lr*, the vertex of a parabola in log lr through the lowest mean and its two "
-    "neighbors, with its 95 % interval over seeds. Losses are capped at the loss at init, which "
-    "diverged runs get. The gap is the final loss of an arm at its lr* minus the baseline's at its "
-    "own lr*, paired by seed. Hollow marks and \"of the ladder\" come from the seeds that chose "
-    "lr*, at the rates of lowest loss. Sensitivity is the mean over the learning rates of the loss "
-    "minus the lowest loss. A shift of the optimum does not change it, so read it with the curve.";
+    "seed. Stars mark lr* with its 95 % interval. Hollow marks and \"of the ladder\" come from the "
+    "seeds that chose the rates. A shift of the optimum does not change the sensitivity, so read it "
+    "with the curve.";
 
 /// Returns links to the files of a run, relative to the directory of the page.
 std::string file_links(const fs::path& run, const fs::path& page_dir) {
@@ -52,11 +49,11 @@ std::string per_run_table(const Study& study, const fs::path& page_dir) {
       marks.push_back({arm, run->diverged(), file_links(run->dir, page_dir)});
   }
   const system::Table table = run_table(study);
-  return marked_table(table, marks) + note(escape_html(columns_note(table)));
+  return marked_table(table, marks) + note(escape_html(columns_note(study, table)));
 }
 
 /// Returns a table whose rows begin with the name of an arm.
-std::string arm_table(const system::Table& table, const Study& study) {
+std::string with_arms(const system::Table& table, const Study& study) {
   const std::vector<std::string> names = study.arm_names();
   const auto marks = mapped(table.rows, [&](const auto& row) {
     return RowMark{static_cast<std::size_t>(std::ranges::find(names, row[0]) - names.begin())};
@@ -79,13 +76,12 @@ std::string lr_csv(const std::vector<LrCurve>& curves) {
 
 }  // namespace
 
-std::string runs_section(const Study& study, const fs::path& page_dir) {
+std::string runs_section(const Study& study, const std::vector<LrCurve>& curves,
+                         const fs::path& page_dir) {
   const std::size_t runs = study.runs().size();
   if (runs == study.arms.size() && runs <= kFewRuns) return per_run_table(study, page_dir);
-  const system::Table table = study_table(study);
-  const std::string dropped = dropped_note(study);
-  return arm_table(table, study) + note(escape_html(columns_note(table))) +
-         (dropped.empty() ? "" : note(escape_html(dropped))) +
+  const system::Table table = arm_table(study, curves);
+  return with_arms(table, study) + note(escape_html(columns_note(study, table))) +
          fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
          per_run_table(study, page_dir) + "</details>\n";
 }
@@ -97,11 +93,12 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
     return each.task != curves[0].task || each.d_model != curves[0].d_model;
   });
   std::string html = fmt::format(
-      "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">nats per token"
-      "</span> {}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
-      wide ? "" : " class=\"beside\"", csv_link("learning_rate.csv", lr_csv(curves)),
-      lr_curve_svg(curves, SvgKind::inlined), table.rows.empty() ? "" : arm_table(table, study),
-      note(kLrNote));
+      "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">{}</span> "
+      "{}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      wide ? "" : " class=\"beside\"", curves.front().unit,
+      csv_link("learning_rate.csv", lr_csv(curves)),
+      lr_curve_svg(curves, SvgKind::inlined), table.rows.empty() ? "" : with_arms(table, study),
+      note(escape_html(lr_note(study)) + " " + kFigureNote));
   for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
   return html;
 }
@@ -131,7 +128,7 @@ std::string verdict_cards(const system::Table& table, std::span<const ForestRow>
 
 std::string verdicts_section(const JudgedClaims& claims) {
   std::string html;
-  const std::vector<ForestRow> rows = forest_rows(claims.results);
+  const std::vector<ForestRow> rows = forest_rows(claims);
   if (!rows.empty()) {
     html += "<figure>" + forest_svg(rows, SvgKind::inlined) + "</figure>\n" +
             verdict_cards(verdict_table(claims.results), rows);

@@ -41,20 +41,15 @@ struct MapChart {
   std::string name;  ///< prefix of its columns in metrics.jsonl
   std::string title, caption;
   run::Per per = run::Per::layer;
-  bool one_layer = false;  ///< whether the name is a list of a single layer
 };
 
 struct Charts {
   std::vector<CurveChart> curves;
   std::vector<MapChart> maps;
-  std::vector<std::string> notes;  ///< one line per requested metric that was not logged
 };
 
-/// Selects charts by names, or without names the metrics of run::kMetrics with a Picture. A name is
-/// one of that registry ("optim/lr", "attn/entropy") or of metrics.jsonl ("attn/entropy/3",
-/// "optim/grad_norm/lm_head.weight"). Metrics that no run logged are omitted, with a note if they
-/// were named. Throws UsageError with the nearest name for other names.
-Charts select_charts(const Study& study, std::span<const std::string> names = {});
+/// Selects the metrics of run::kMetrics with a picture that some run logged.
+Charts select_charts(const Study& study);
 
 /// A row of a map, labeled by the suffix of its metric: "3" for layer 3, "3.0" for its first head.
 struct MapRow {
@@ -67,18 +62,22 @@ std::vector<MapRow> map_rows(const run::MetricsTable& metrics, const std::string
 struct Input {
   const Study& study;
   const std::vector<LrCurve>& curves;  ///< one per arm, in the order of arms
-  double lr;                           ///< the learning rate shown first
+  double lr;                           ///< the learning rate shown first; NaN: each arm's own
   Charts charts;
 };
 
 /// Returns the learning rate of the baseline's best_point, or its first one if none of its runs
-/// finished. The study must have a run.
+/// finished; NaN if an arm with several rates lacks this one. The study must have a run.
 double best_lr(const Study& study, const std::vector<LrCurve>& curves);
 
-/// Returns the runs of an arm at a learning rate.
-const Condition* shown_condition(const Arm& arm, double lr);
+/// Returns the runs of an arm at its own rate (LrCurve::own).
+const Condition* own_condition(const Arm& arm, const LrCurve& curve);
 
-/// Returns " at peak learning rate 3e-4"; empty if no arm has more than one.
+/// Returns the runs of an arm to show: its only ones, or those at Input::lr; null without.
+const Condition* shown_condition(const Input& input, const Arm& arm);
+
+/// Returns " at peak learning rate 3e-4" or " at each arm's own learning rate"; empty if no arm has
+/// more than one.
 std::string at_lr(const Input& input);
 
 /// A dashed horizontal line of a chart, with its name.
@@ -115,7 +114,8 @@ std::vector<double> divergences(const Condition& condition);
 
 /// Returns the results of the runs, with links to their files relative to `page_dir`, the directory
 /// of the page.
-std::string runs_section(const Study& study, const std::filesystem::path& page_dir);
+std::string runs_section(const Study& study, const std::vector<LrCurve>& curves,
+                         const std::filesystem::path& page_dir);
 
 /// Returns loss against learning rate, and the sensitivity of each arm; empty for a single rate.
 std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);

@@ -41,15 +41,27 @@ struct AtStep {
 
 double best_lr(const Study& study, const std::vector<LrCurve>& curves) {
   const LrPoint* best = best_point(curves[study.baseline].points);
-  return best ? best->lr : study.arms[study.baseline].conditions.front().lr;
+  const double lr = best ? best->lr : study.arms[study.baseline].conditions.front().lr;
+  const bool shared = std::ranges::all_of(
+      study.arms, [lr](const Arm& arm) { return arm.conditions.size() == 1 || arm.at(lr); });
+  return shared ? lr : kNaN;
 }
 
-const Condition* shown_condition(const Arm& arm, double lr) {
-  return arm.conditions.size() == 1 ? &arm.conditions.front() : arm.at(lr);
+const Condition* own_condition(const Arm& arm, const LrCurve& curve) {
+  const Condition* own = arm.at(curve.own.lr);
+  return own ? own : &arm.conditions.front();
+}
+
+const Condition* shown_condition(const Input& input, const Arm& arm) {
+  if (arm.conditions.size() == 1) return &arm.conditions.front();
+  if (!std::isnan(input.lr)) return arm.at(input.lr);
+  return own_condition(arm, input.curves[static_cast<std::size_t>(&arm - input.study.arms.data())]);
 }
 
 std::string at_lr(const Input& input) {
-  return input.study.is_swept() ? " at peak learning rate " + system::short_number(input.lr) : "";
+  if (!input.study.is_swept()) return "";
+  return std::isnan(input.lr) ? " at each arm's own learning rate"
+                              : " at peak learning rate " + system::short_number(input.lr);
 }
 
 std::vector<Level> levels_of(const CurveChart& chart, const Study& study) {

@@ -260,6 +260,7 @@ void SweepIndex::update(std::size_t i, const RunProgress& progress) {
   row["seed"] = fmt::to_string(config.run.seed);
   row["lr"] = system::csv_number(config.optim.lr);
   row["state"] = to_string(progress.state);
+  row["baseline"] = sweep_->baseline;
   for (const run::FlatConfig& flat : {flat_config(config), run::result_config(config)}) {
     for (const auto& [key, value] : flat) {
       if (std::ranges::binary_search(keys_, key)) row[key] = value;

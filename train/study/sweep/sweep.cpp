@@ -94,25 +94,12 @@ void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProg
 
 /// Prints tables and verdicts, and writes them to files of the sweep.
 void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
-  const fs::path out = sweep.out;
   const Study study = make_study_so_far(collection.runs, sweep.baseline);
   const std::unique_ptr<const JudgedClaims> claims =
       sweep.claims ? std::make_unique<JudgedClaims>(*sweep.claims, study.runs()) : nullptr;
-  const std::string text = study_text(study, system::kTextWidth, claims.get());
-  console << "\n" << text;
-  system::replace_text(out / "summary.txt", text);
-  if (claims) {
-    system::replace_text(out / "verdicts.csv", verdicts_csv(claims->results));
-    std::error_code ignored;
-    if (!write_forest(study, *claims, out / "forest.svg")) fs::remove(out / "forest.svg", ignored);
-  }
-  if (study.is_swept()) {
-    write_lr_curve(study, out / "lr_curve.svg");
-    write_lr_optima(study, out / "report.html");
-  }
-  write_report(study, out / "report.html", sweep.name,
-               {.notes = collection.notes, .claims = claims.get()});
-  console << "\nreport: " << (out / "report.html").string() << "\n";
+  console << "\n" << study_text(study, system::kTextWidth, claims.get());
+  write_comparison(study, sweep.name, {collection.notes, claims.get()}, sweep.out);
+  console << "\nreport: " << (fs::path(sweep.out) / kPage).string() << "\n";
 }
 
 /// Writes the claims and their learning rates next to the runs. Claims of earlier runs are kept

@@ -80,8 +80,8 @@ TEST(Divergence, has_exit_code_86_and_appears_in_reports) {
   const auto report = project.difftape({"report", "fine", "run"});
   EXPECT_EQ(report.exit, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("diverged at step 2 (train/loss)"));
-  EXPECT_THAT(report.out, HasSubstr("report: report.html"));
-  EXPECT_THAT(contents(project / "report.html"), HasSubstr("diverged at step 2 (train/loss)"));
+  EXPECT_THAT(report.out, HasSubstr("report: report/report.html"));
+  EXPECT_THAT(contents(project / "report/report.html"), HasSubstr("diverged at step 2 (train/loss)"));
 }
 
 TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {

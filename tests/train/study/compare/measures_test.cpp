@@ -20,17 +20,17 @@ double sensitivity(const std::vector<double>& losses) {
   return measures::lr_sensitivity(pointers(runs));
 }
 
-TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_at_init) {
+TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_of_a_uniform_guess) {
   EXPECT_NEAR(sensitivity({2.2, 2.0, 2.5}), (0.2 + 0 + 0.5) / 3, 1e-12);
-  EXPECT_NEAR(sensitivity({2.2, 2.0, std::nan("")}), (0.2 + 0 + 3.5) / 3, 1e-12);
-  EXPECT_NEAR(sensitivity({2.2, 2.0, 9}), (0.2 + 0 + 3.5) / 3, 1e-12);
+  EXPECT_NEAR(sensitivity({2.2, 2.0, std::nan("")}), (0.2 + 0 + std::log(256.0) - 2.0) / 3, 1e-12);
+  EXPECT_NEAR(sensitivity({2.2, 2.0, 9}), (0.2 + 0 + std::log(256.0) - 2.0) / 3, 1e-12);
   EXPECT_TRUE(std::isnan(sensitivity({std::nan(""), std::nan("")})));
 }
 
-TEST(FinalLoss, is_capped_at_the_loss_at_init_which_diverged_runs_get) {
+TEST(FinalLoss, is_capped_at_the_loss_of_a_uniform_guess_which_diverged_runs_get) {
   EXPECT_EQ(record({.loss = 3}).number("final_loss"), 3);
-  EXPECT_EQ(record({.loss = 9}).number("final_loss"), test::kInitialLoss);
-  EXPECT_EQ(record({.state = run::RunState::diverged}).number("final_loss"), test::kInitialLoss);
+  EXPECT_EQ(record({.loss = 9}).number("final_loss"), std::log(256.0));
+  EXPECT_EQ(record({.state = run::RunState::diverged}).number("final_loss"), std::log(256.0));
 }
 
 /// Returns a run whose gradient norm is 1 with a little noise, and with spikes at these steps.

@@ -95,32 +95,23 @@ TEST(Study, does_not_count_a_repetition_with_the_same_seed) {
   EXPECT_EQ(study.arms[0].conditions[0].runs.size(), 1u);
 }
 
-TEST(LrCurves, cap_diverged_runs_at_the_initial_loss) {
+TEST(LrCurves, cap_diverged_runs_at_the_loss_of_a_uniform_guess) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
-  results[1].loss = 9;                         // seed 1: worse than the initial weights
+  results[1].loss = 9;                         // seed 1: worse than a guess
   const std::vector<RunRecord> runs = records(results);
   const std::vector<LrCurve> curves = lr_curves(make_study(runs));
   const LrPoint& large = curves[0].points[1];
   EXPECT_EQ(large.runs, 3);
   EXPECT_EQ(large.diverged, 1);
-  EXPECT_THAT(large.values, ElementsAre(test::kInitialLoss, 2.42, test::kInitialLoss));
-  EXPECT_DOUBLE_EQ(large.loss.mean, (5.5 + 2.42 + 5.5) / 3);
+  EXPECT_THAT(large.values, ElementsAre(std::log(256.0), 2.42, std::log(256.0)));
+  EXPECT_DOUBLE_EQ(large.loss.mean, (2 * std::log(256.0) + 2.42) / 3);
   const double small = 2.32;
   EXPECT_NEAR(curves[0].sensitivity.mean, (large.loss.mean - small) / 2, 1e-12);
   EXPECT_LT(curves[0].sensitivity_limits.low, curves[0].sensitivity.mean);
   EXPECT_GT(curves[0].sensitivity_limits.high, curves[0].sensitivity.mean);
   EXPECT_DOUBLE_EQ(2 * curves[0].sensitivity.half_width,
                    curves[0].sensitivity_limits.high - curves[0].sensitivity_limits.low);
-}
-
-TEST(LrCurves, give_a_run_that_diverged_at_its_first_step_the_initial_loss_of_the_others) {
-  std::vector<Result> results = sweep();
-  results[0].state = run::RunState::diverged;
-  results[0].diverged_at = 1;
-  const std::vector<RunRecord> runs = records(results);
-  ASSERT_TRUE(std::isnan(runs[0].first_loss));
-  EXPECT_EQ(lr_curves(make_study(runs))[0].points[1].values[2], test::kInitialLoss);
 }
 
 TEST(LrCurves, skip_runs_in_progress) {
@@ -147,39 +138,6 @@ TEST(LrCurves, of_one_seed_have_no_interval_and_of_diverged_runs_no_sensitivity)
   curve = lr_curves(make_study(runs))[0];
   EXPECT_EQ(curve.points[0].diverged, 1);
   EXPECT_TRUE(std::isnan(curve.sensitivity.mean));
-}
-
-TEST(StudyTable, has_means_intervals_and_differences_paired_by_seed) {
-  const std::vector<RunRecord> runs = records(sweep());
-  const system::Table table = study_table(make_study(runs));
-  ASSERT_EQ(table.rows.size(), 4u);
-  const std::vector<std::string>&base = table.rows[0], &v2 = table.rows[2];
-  EXPECT_EQ(base[0], "softmax");
-  EXPECT_EQ(base[column(table, "", "lr")], "0.001");
-  EXPECT_EQ(base[column(table, "", "seeds")], "3");
-  EXPECT_EQ(base[column(table, "val loss", "mean")], "2.3200");
-  // The std of 0.01, 0.02, 0.03 is 0.01: 4.3027 * 0.01 / sqrt(3).
-  EXPECT_EQ(base[column(table, "val loss", "+-")], "0.0248");
-  EXPECT_EQ(base[column(table, "val vs softmax", "mean")], "-");
-  EXPECT_EQ(v2[column(table, "val vs softmax", "mean")], "-0.0520");
-  EXPECT_EQ(v2[column(table, "val vs softmax", "+-")], "0.0025") << "a tenth: pairs share seeds";
-  // t = 0.052 / (0.001 / sqrt(3)) = 90.07 with 2 degrees: p = 1.232e-4, twice by Holm.
-  EXPECT_EQ(v2[column(table, "val vs softmax", "p (Holm)")], "<0.001");
-  EXPECT_EQ(v2[column(table, "", "state")], "3 finished");
-}
-
-TEST(StudyTable, counts_states_and_takes_losses_of_finished_runs_only) {
-  std::vector<Result> results = sweep();
-  results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
-  results[1].state = run::RunState::running;
-  const std::vector<RunRecord> runs = records(results);
-  const system::Table table = study_table(make_study(runs));
-  EXPECT_EQ(table.rows[1][column(table, "", "state")], "1 finished, 1 diverged at 12, 1 running");
-  EXPECT_EQ(table.rows[1][column(table, "", "seeds")], "2") << "those behind the numbers";
-  EXPECT_EQ(table.rows[1][column(table, "val loss", "mean")], "2.4200");
-  EXPECT_EQ(table.rows[1][column(table, "val loss", "+-")], "-");
-  EXPECT_EQ(table.rows[3][column(table, "val vs softmax", "mean")], "-0.0520") << "seed 2 alone";
-  EXPECT_EQ(table.rows[3][column(table, "val vs softmax", "p (Holm)")], "-");
 }
 
 TEST(LrTable, shows_diverged_counts_and_why_there_is_no_optimum) {
@@ -297,12 +255,12 @@ TEST(Tasks, split_arms_which_are_compared_with_the_baseline_of_the_same_task) {
   EXPECT_EQ(study.baseline_of(study.arms[3]), &study.arms[2]);
   EXPECT_EQ(make_study(runs, "diff_v2").baseline, 1u);
   EXPECT_EQ(make_study(runs, "diff_v2 (40 steps)").baseline, 3u);
-  const system::Table table = study_table(study), single = run_table(study);
+  const system::Table table = arm_table(study, lr_curves(study)), single = run_table(study);
   const auto column = [](const system::Table& of, const std::string& group) {
     return static_cast<std::size_t>(std::ranges::find(of.columns, group, &system::Column::group) -
                                     of.columns.begin());
   };
-  const std::size_t versus = column(table, "val vs softmax");
+  const std::size_t versus = column(table, "final loss vs softmax");
   EXPECT_EQ(table.rows[0][versus], "-");
   EXPECT_EQ(table.rows[1][versus], "-0.1150");
   EXPECT_EQ(table.rows[2][versus], "-") << "a loss after 40 steps says nothing of one after 20";
@@ -320,7 +278,7 @@ TEST(Tasks, without_the_baseline_compare_nothing) {
   const std::vector<RunRecord> runs = records(results);
   const Study study = make_study(runs);
   EXPECT_EQ(study.baseline_of(study.arms[2]), nullptr);
-  EXPECT_THAT(study_table(study).rows[2], testing::Contains("-"));
+  EXPECT_THAT(arm_table(study, lr_curves(study)).rows[2], testing::Contains("-"));
   EXPECT_THAT(tables_text(study, 200), Not(HasSubstr("-1.1")));
 }
 

@@ -13,7 +13,6 @@ RunRecord run_of(const std::string& name, const std::map<std::string, double>& n
   run.status = {.state = run::RunState::finished, .step = 500, .steps = 500, .parameters = 820224};
   run.metrics.step = {1};
   run.metrics.columns["train/loss"] = {5.5};
-  run.first_loss = 5.5;
   for (const Quantity& each : quantities()) {
     const auto found = numbers.find(each.name);
     run.numbers.push_back(found == numbers.end() ? kNaN : found->second);
@@ -66,16 +65,13 @@ std::size_t column(const system::Table& table, const std::string& name) {
 TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
   const std::vector<RunRecord> runs = three_runs();
   EXPECT_EQ("\n" + tables_text(study_of(runs), 80), R"(
-lowest validation loss: diff_v2 2.3100, 0.0211 below softmax; one seed, so no
-evidence; left out: diff_v1 (1 of 1 runs diverged)
-
                      ------------ loss ------------  - spikes -  ----------- grad_norm ------------
 run      parameters   train     val  val vs softmax  loss  grad  median    p99       max  sd/median  tokens/s  state
 softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
 diff_v1     820,224       -       -               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  diverged at step 400 (train/loss)
 diff_v2   1,853,504  2.2915  2.3100         -0.0211   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
 Losses are in nats per byte; val is the loss of the last validation. train is
-the mean over the last 5 % of the steps. "vs" is the difference from the
+the mean over the last 5 % of the steps. "val vs" is the difference from the
 baseline, paired by seed. Spikes are steps far outside the range of the steps
 before them, counted after the first 10 % of a run. sd/median is the standard
 deviation of grad_norm divided by its median in the second half of a run, up to
@@ -135,44 +131,96 @@ std::vector<Result> four_seeds() {
   return results;
 }
 
-TEST(StudyTable, writes_a_p_that_rounds_to_zero_as_a_bound) {
-  const std::vector<RunRecord> runs = records(four_seeds());
-  const system::Table table = study_table(make_study(runs));
-  EXPECT_EQ(table.rows[1][column(table, "p (Holm)")], "<0.001");
+/// Returns the cell of an arm in a column of the table of arms.
+std::string cell(const std::vector<Result>& results, const std::string& arm,
+                 const std::string& group, const std::string& name) {
+  const std::vector<RunRecord> runs = records(results);
+  const Study study = make_study(runs);
+  const system::Table table = arm_table(study, lr_curves(study));
+  const auto row = std::ranges::find(table.rows, arm, [](const auto& each) { return each[0]; });
+  for (std::size_t c = 0; row != table.rows.end() && c < table.columns.size(); ++c)
+    if (table.columns[c].group == group && table.columns[c].name == name) return (*row)[c];
+  return "no such cell";
 }
 
-TEST(StudyTable, is_followed_by_notes_on_the_columns_that_it_shows) {
+TEST(ArmTable, has_the_difference_to_the_baseline_with_its_interval) {
+  const auto at = [](const char* name) {
+    return cell(four_seeds(), "diff_v2", "final loss vs softmax", name);
+  };
+  // Differences -0.049, -0.048, -0.047, -0.046: scipy.stats.t.interval gives -0.0475 +- 0.00205.
+  EXPECT_EQ(at("difference"), "-0.0475");
+  EXPECT_EQ(at("low"), "-0.0496");
+  EXPECT_EQ(at("high"), "-0.0454");
+  EXPECT_EQ(at("pairs"), "4");
+  EXPECT_EQ(cell(four_seeds(), "softmax", "final loss vs softmax", "difference"), "-");
+  EXPECT_EQ(cell(four_seeds(), "softmax", "final loss", "mean"), "2.3250");
+}
+
+TEST(ArmTable, compares_arms_that_have_their_own_rates) {
   std::vector<Result> results = four_seeds();
-  std::vector<RunRecord> runs = records(results);
-  EXPECT_THAT(tables_text(make_study(runs), 2000),
-              AllOf(HasSubstr("\nRows are means over complete runs"), HasSubstr("nats per byte"),
-                    HasSubstr("+- is half of a 95 % t-interval over seeds only; the intervals of "
-                              "the headline and of claims about losses also cover the sampling "
-                              "error of the held-out text."),
-                    HasSubstr("\"vs\" is the difference"), HasSubstr("p (Holm) is"),
-                    Not(HasSubstr("train is")), Not(HasSubstr("sd/median"))));
   for (Result& each : results) each.lr = each.arm == "diff_v2" ? 2e-3 : 1e-3;
-  runs = records(results);
-  EXPECT_THAT(tables_text(make_study(runs), 2000),
-              AllOf(HasSubstr("+- is half"), Not(HasSubstr("vs")), Not(HasSubstr("Holm"))));
+  EXPECT_EQ(cell(results, "diff_v2", "final loss vs softmax", "difference"), "-0.0475");
+  EXPECT_EQ(cell(results, "diff_v2", "", "lr"), "0.002");
+  EXPECT_EQ(cell(results, "diff_v2", "", "chosen from"), "no such cell") << "nothing was chosen";
 }
 
-TEST(StudyTable, states_how_many_pairs_its_differences_exclude) {
+TEST(ArmTable, shows_a_swept_arm_at_its_best_rate_and_says_so) {
   std::vector<Result> results = four_seeds();
-  std::vector<RunRecord> runs = records(results);
-  EXPECT_EQ(dropped_note(make_study(runs)), "");
-  results[4].state = run::RunState::diverged;  // softmax, seed 3
-  results[7].state = run::RunState::diverged;  // diff_v2, seed 4
-  results[1].state = run::RunState::running;   // diff_v2, seed 1: no pair yet
-  runs = records(results);
-  const std::string note = dropped_note(make_study(runs));
-  EXPECT_EQ(note,
-            "Differences and their p values exclude pairs in which a run diverged: 2 of 3 pairs of "
-            "diff_v2 at lr 0.001.");
-  EXPECT_THAT(tables_text(make_study(runs), 200), HasSubstr('\n' + note + '\n'));
+  for (const Result& each : four_seeds()) {
+    Result more = each;
+    more.lr = 1e-2;
+    more.loss += each.arm == "softmax" ? -0.1 : 0.1;
+    results.push_back(more);
+  }
+  EXPECT_EQ(cell(results, "softmax", "", "lr"), "0.01");
+  EXPECT_EQ(cell(results, "diff_v2", "", "lr"), "0.001");
+  EXPECT_EQ(cell(results, "diff_v2", "", "chosen from"), "2");
+  EXPECT_EQ(cell(results, "diff_v2", "final loss vs softmax", "difference"), "+0.0525");
 }
 
-TEST(LrTable, has_only_arms_with_several_learning_rates_or_a_gap_beside_them) {
+TEST(ArmTable, counts_a_diverged_run_with_the_loss_of_a_uniform_guess) {
+  std::vector<Result> results = four_seeds();
+  results[1].state = run::RunState::diverged;  // diff_v2, seed 1
+  // Mean of ln(256) = 5.54518 and 2.272, 2.283, 2.294.
+  EXPECT_EQ(cell(results, "diff_v2", "final loss", "mean"), "3.0985");
+  EXPECT_EQ(cell(results, "diff_v2", "final loss vs softmax", "pairs"), "4");
+  EXPECT_EQ(cell(results, "diff_v2", "", "state"), "3 finished, 1 diverged at 12");
+}
+
+TEST(ArmTable, compares_each_size_with_its_own_baseline) {
+  std::vector<Result> results;
+  for (const char* size : {"32", "64"}) {
+    for (Result each : four_seeds()) {
+      each.config["model.d_model"] = size;
+      if (size == std::string("64")) each.loss -= 0.5;
+      results.push_back(each);
+    }
+  }
+  for (const char* size : {"32", "64"})
+    EXPECT_EQ(cell(results, fmt::format("diff_v2 (d_model {})", size), "final loss vs softmax",
+                   "difference"),
+              "-0.0475");
+  const std::vector<RunRecord> runs = records(results);
+  EXPECT_EQ(make_study(runs, "softmax").baseline_name(), "softmax");
+}
+
+TEST(ArmTable, compares_arms_of_other_sizes_if_each_has_one) {
+  std::vector<Result> results = four_seeds();
+  for (Result& each : results)
+    if (each.arm == "diff_v2") each.config["model.d_model"] = "32";
+  EXPECT_EQ(cell(results, "diff_v2", "final loss vs softmax", "difference"), "-0.0475");
+}
+
+TEST(ArmTable, is_followed_by_notes_on_the_columns_that_it_shows) {
+  const std::vector<RunRecord> runs = records(four_seeds());
+  EXPECT_THAT(tables_text(make_study(runs), 2000),
+              AllOf(HasSubstr("numbers are means over its complete runs"),
+                    HasSubstr("nats per byte"), HasSubstr("+- is half of a 95 % t-interval"),
+                    HasSubstr("each at its own rate, paired by seed"),
+                    Not(HasSubstr("chosen from")), Not(HasSubstr("train is"))));
+}
+
+TEST(LrTable, has_only_arms_with_several_learning_rates) {
   std::vector<Result> results = four_seeds();
   std::vector<RunRecord> runs = records(results);
   EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty());
@@ -185,20 +233,6 @@ TEST(LrTable, has_only_arms_with_several_learning_rates_or_a_gap_beside_them) {
   EXPECT_EQ(table.rows[0][3], "1") << "the seed that ran at both";
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("lr sensitivity"));
   EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("diff_v2 has no lr*"));
-  results = {{.arm = "softmax", .loss = 2.3, .config = {{"model.d_model", "32"}}},
-             {.arm = "diff_v2", .lr = 2e-3, .loss = 2.2, .config = {{"model.d_model", "32"}}}};
-  runs = records(results);
-  EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty()) << "no arm has several rates";
-  for (const Result& each : four_seeds()) results.push_back(each);
-  results.push_back({.arm = "diff_v2", .lr = 1e-2, .loss = 2.4});
-  runs = records(results);
-  const auto rows = lr_table(lr_curves(make_study(runs))).rows;
-  ASSERT_EQ(rows.size(), 2u);
-  const auto given = std::ranges::find(rows, "1", [](const auto& row) { return row[2]; });
-  ASSERT_NE(given, rows.end());
-  EXPECT_EQ((*given)[5], "-") << "no lr*";
-  EXPECT_EQ((*given)[9], "-0.1000");
-  EXPECT_EQ((*given)[11], "1 at given rates");
 }
 
 TEST(Quantities, are_formatted_as_specified) {
@@ -225,151 +259,6 @@ TEST(DescribeState, shows_the_progress_of_a_run) {
   status.diverged->op = "exp in model.layers.0, forward";
   EXPECT_EQ(describe_state(status),
             "diverged at step 20 (train/loss), first op: exp in model.layers.0, forward");
-}
-
-std::string headline_of(const std::vector<Result>& results, const std::string& baseline = "") {
-  const std::vector<RunRecord> runs = records(results);
-  return headline(make_study(runs, baseline));
-}
-
-TEST(Headline, of_one_seed_is_no_evidence) {
-  EXPECT_EQ(
-      headline_of({{.loss = 1.7948}, {.arm = "diff_v2", .loss = 1.7388}}),
-      "lowest validation loss: diff_v2 1.7388, 0.0560 below softmax; one seed, so no evidence");
-}
-
-TEST(Headline, of_a_baseline_that_is_lowest_names_the_next_arm) {
-  EXPECT_EQ(
-      headline_of({{.loss = 1.7}, {.arm = "diff_v1", .loss = 1.9}, {.arm = "b", .loss = 1.8}}),
-      "lowest validation loss: softmax 1.7000, 0.1000 below b; one seed, so no evidence");
-}
-
-TEST(Headline, of_several_seeds_is_the_paired_difference_with_its_interval) {
-  std::vector<Result> results;
-  for (const int seed : {1, 2, 3}) {
-    results.push_back({.seed = seed, .loss = 2 + 0.1 * seed});
-    results.push_back({.arm = "diff_v2", .seed = seed, .loss = 1.95 + 0.1 * seed - 0.001 * seed});
-  }
-  // Differences 0.051, 0.052, 0.053: 0.052 +- 4.3027 * 0.001 / sqrt(3).
-  EXPECT_EQ(headline_of(results),
-            "lowest validation loss: diff_v2 2.1480, 0.0520 below softmax; "
-            "95 % interval 0.0495 to 0.0545, n 3");
-  for (Result& result : results) {
-    if (result.arm == "diff_v2" && result.seed == 1) result.loss += 0.1;
-  }
-  EXPECT_THAT(headline_of(results), HasSubstr(", n 3, so no difference is shown"));
-}
-
-TEST(Headline, pairs_the_seeds_that_both_arms_have) {
-  const std::vector<Result> apart = {{.seed = 1, .loss = 2}, {.arm = "b", .seed = 2, .loss = 1.5}};
-  EXPECT_EQ(headline_of(apart),
-            "lowest validation loss: b 1.5000, 0.5000 below softmax; no seed in common, so no "
-            "evidence");
-  const std::vector<Result> one = {
-      {.seed = 1, .loss = 2}, {.seed = 2, .loss = 3}, {.arm = "b", .seed = 2, .loss = 1.5}};
-  EXPECT_THAT(headline_of(one), HasSubstr(", 1.5000 below softmax; one seed, so no evidence"));
-}
-
-TEST(Headline, of_a_sweep_names_the_rates_and_their_choice) {
-  std::vector<Result> results;
-  for (const int seed : {1, 2}) {
-    for (const double lr : {1e-3, 1e-2}) {
-      results.push_back({.lr = lr, .seed = seed, .loss = lr == 1e-3 ? 2.0 : 2.2});
-      results.push_back(
-          {.arm = "b", .lr = lr, .seed = seed, .loss = (lr == 1e-3 ? 2.1 : 1.9) + 0.01 * seed});
-    }
-  }
-  EXPECT_THAT(headline_of(results),
-              HasSubstr("lowest validation loss: b 1.9150 at learning rate 0.01, 0.0850 below "
-                        "softmax at learning rate 0.001; 95 % interval "));
-  EXPECT_THAT(headline_of(results), HasSubstr(", uncorrected for the choice, n 2"));
-}
-
-TEST(Headline, reports_failed_runs) {
-  using enum run::RunState;
-  EXPECT_EQ(headline_of({{.state = diverged}, {.arm = "b", .state = diverged}}),
-            "no run finished: 2 diverged at 12, 12");
-  EXPECT_EQ(headline_of({{.loss = 2}, {.arm = "b", .state = diverged}}),
-            "lowest validation loss: softmax 2.0000; left out: b (1 of 1 runs diverged)");
-  EXPECT_EQ(headline_of({{.state = running}}), "no run finished: 1 running");
-  EXPECT_EQ(headline_of({{.loss = 2}, {.arm = "b", .loss = 1, .state = running}}),
-            "so far, lowest validation loss: softmax 2.0000");
-}
-
-TEST(Headline, skips_learning_rates_at_which_a_run_diverged) {
-  using enum run::RunState;
-  const std::vector<Result> softmax = {{.loss = 2}, {.seed = 2, .loss = 2}};
-  std::vector<Result> with_v1 = softmax;
-  with_v1.push_back({.arm = "v1", .loss = 1.5});
-  with_v1.push_back({.arm = "v1", .seed = 2, .loss = 1.5, .state = diverged});
-  EXPECT_EQ(headline_of(with_v1),
-            "lowest validation loss: softmax 2.0000; left out: v1 (1 of 2 runs diverged)");
-  std::vector<Result> twice = with_v1;
-  twice.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.4, .state = diverged});
-  twice.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.4});
-  EXPECT_EQ(headline_of(twice),
-            "lowest validation loss: softmax 2.0000 at learning rate 0.001; left out: v1 (2 of 4 "
-            "runs diverged, some at every learning rate)");
-  std::vector<Result> once = with_v1;
-  once.push_back({.arm = "v1", .lr = 1e-2, .loss = 1.9});
-  once.push_back({.arm = "v1", .lr = 1e-2, .seed = 2, .loss = 1.9});
-  EXPECT_THAT(headline_of(once),
-              StartsWith("lowest validation loss: v1 1.9000 at learning rate 0.01, 0.1000 "
-                         "below softmax at learning rate 0.001; 95 % interval "))
-      << "not the 1.5 of the seed that is left at 0.001";
-  EXPECT_THAT(headline_of(once), Not(HasSubstr("left out")));
-}
-
-TEST(Headline, ranks_no_arm_whose_only_learning_rate_has_a_diverged_run) {
-  EXPECT_EQ(headline_of({{.loss = 2}, {.seed = 2, .state = run::RunState::diverged}}),
-            "no arm is ranked, since runs of each diverged: softmax (1 of 2 runs diverged)");
-}
-
-TEST(Headline, has_one_line_per_task) {
-  EXPECT_EQ(
-      headline_of(
-          {{.loss = 2},
-           {.arm = "b", .loss = 1.5},
-           {.loss = 1, .config = {{"train.steps", "40"}}},
-           {.arm = "b", .state = run::RunState::diverged, .config = {{"train.steps", "80"}}}}),
-      "20 steps: lowest validation loss b 1.5000, 0.5000 below softmax (one seed, so no evidence)\n"
-      "40 steps: validation loss softmax 1.0000\n"
-      "80 steps: no run finished: 1 diverged at 12");
-}
-
-TEST(Headline, of_a_task_among_others_is_short_and_explained_below_the_tables) {
-  std::vector<Result> results;
-  for (const char* steps : {"800", "1600"}) {
-    for (const int seed : {1, 2, 3}) {
-      for (const double lr : {1e-3, 1e-2}) {
-        results.push_back(
-            {.lr = lr, .seed = seed, .loss = 2 + lr, .config = {{"train.steps", steps}}});
-        results.push_back({.arm = "v2_no_lambda",
-                           .lr = lr,
-                           .seed = seed,
-                           .loss = 1.9 + lr + 0.01 * seed,
-                           .config = {{"train.steps", steps}}});
-      }
-    }
-  }
-  // Differences 0.09, 0.08, 0.07: 0.08 +- 4.3027 * 0.01 / sqrt(3).
-  const std::string line =
-      "800 steps: lowest validation loss v2_no_lambda 1.9210, 0.0800 below softmax (0.0552 to "
-      "0.1048, n 3)\n";
-  EXPECT_THAT(headline_of(results), StartsWith(line));
-  EXPECT_LE(line.size(), 100u);
-  const std::vector<RunRecord> runs = records(results);
-  const std::string text = study_text(make_study(runs), 400);
-  EXPECT_THAT(text, StartsWith(line + "1600 steps: lowest validation loss "));
-  EXPECT_THAT(text, HasSubstr("brackets contain the 95 %"));
-}
-
-TEST(Headline, of_a_single_run_compares_nothing) {
-  const std::vector<RunRecord> runs = records({{.loss = 1.7388}});
-  EXPECT_EQ(headline(make_study(runs)), "validation loss: softmax 1.7388");
-  const std::string text = study_text(make_study(runs), 100);
-  EXPECT_THAT(text, StartsWith("validation loss: softmax 1.7388\n\n"));
-  EXPECT_THAT(text, Not(HasSubstr("not tested")));
 }
 
 TEST(LossUnit, is_a_byte_if_all_runs_read_text) {

@@ -52,7 +52,7 @@ TEST_F(TablesInBrowser, tables_of_a_sweep_equal_the_tables_of_the_study) {
   const Study study = make_study(runs);
   const std::vector<Rows> summaries = tables(page.dom, "summary");
   ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, own learning rates";
-  EXPECT_EQ(summaries[0], study_table(study).rows);
+  EXPECT_EQ(summaries[0], arm_table(study, lr_curves(study)).rows);
   EXPECT_EQ(summaries[1].size(), 27u);
   EXPECT_EQ(summaries[2], lr_table(lr_curves(study)).rows);
   const std::vector<Rows> verdicts = tables(page.dom, "verdicts");
@@ -106,24 +106,6 @@ TEST_F(TablesInBrowser, tables_are_sorted_by_the_clicked_header) {
   for (const int click : {0, 1}) {
     EXPECT_EQ(seen["val"]["order"][click][1].back(), "-") << "runs without a loss stand last";
   }
-}
-
-TEST_F(TablesInBrowser, keep_their_order_when_the_page_reloads) {
-  write_run(dir / "runs/a", {.name = "a", .floor = 2, .steps = 100});
-  write_run(dir / "runs/b", {.name = "b", .floor = 1, .steps = 100});
-  const std::vector<RunRecord> runs = collect_runs(std::vector{dir / "runs"}).runs;
-  write_report(make_study(runs), dir / "report.html", "runs", {.refresh_seconds = 5});
-  const Json seen = look(contents(dir / "report.html"), R"js(
-    const names = () =>
-      [...document.querySelector('table.summary').tBodies[0].rows].map(row => row.cells[0].textContent.at(-1));
-    const loads = Number(sessionStorage.getItem('loads')) + 1;
-    sessionStorage.setItem('loads', loads);
-    if (loads > 1) for (let timer = 1; timer < 1000; ++timer) clearInterval(timer);
-    leave({loads, names: names()});
-    [...document.querySelectorAll('table.summary th button')].find(made => made.textContent === 'val').click();
-    )js");
-  EXPECT_EQ(seen["loads"], 2);
-  EXPECT_EQ(seen["names"], Json({"b", "a"}));
 }
 
 }  // namespace

@@ -205,29 +205,6 @@ TEST_F(ReportInBrowser, printed_pages_are_light_and_fit_the_paper) {
   EXPECT_EQ(seen[2], seen[0]);
 }
 
-TEST_F(ReportInBrowser, a_page_of_runs_in_training_reloads_and_keeps_selections) {
-  const auto run = write_run(dir / "run", {.steps = 100, .state = run::RunState::running});
-  const system::DirectoryLock training(run);
-  const std::vector<RunRecord> runs = collect_runs(std::vector{run}).runs;
-  const auto loads = [&](int seconds) {
-    write_report(make_study(runs), dir / "live.html", "live", {.refresh_seconds = seconds});
-    return look(contents(dir / "live.html"), R"js(
-      const loads = Number(sessionStorage.getItem('loads')) + 1;
-      sessionStorage.setItem('loads', loads);
-      if (loads > 1) for (let timer = 1; timer < 1000; ++timer) clearInterval(timer);
-      const select = document.getElementById('x'), before = select.value;
-      select.value = 'tokens';
-      select.onchange();
-      leave({loads, before, label: graphs[0].graph.getOption('xlabel')});)js");
-  };
-  const Json again = loads(5), once = loads(0);
-  EXPECT_EQ(again["loads"], 2);
-  EXPECT_EQ(again["before"], "tokens");
-  EXPECT_EQ(once["loads"], 1);
-  EXPECT_EQ(once["before"], "step");
-  EXPECT_EQ(once["label"], "tokens");
-}
-
 TEST_F(ReportInBrowser, tables_and_static_figures_work_without_javascript) {
   const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   std::string page = page_of(dirs);

@@ -75,8 +75,9 @@ TEST(Selection, shows_the_learning_rate_where_the_baseline_is_best) {
   const Study study = make_study(runs);
   EXPECT_EQ(best_lr(study, lr_curves(study)), 0.003);
   EXPECT_EQ(study.lrs().size(), 7u);
-  EXPECT_EQ(shown_condition(study.arms[1], 0.003)->runs.size(), 2u);
-  EXPECT_EQ(shown_condition(study.arms[1], 0.004), nullptr);
+  const std::vector<LrCurve> curves = lr_curves(study);
+  EXPECT_EQ(shown_condition({study, curves, 0.003, {}}, study.arms[1])->runs.size(), 2u);
+  EXPECT_EQ(shown_condition({study, curves, 0.004, {}}, study.arms[1]), nullptr);
   ASSERT_EQ(levels_of({.bound = run::Bound::loss}, study).size(), 1u);
 }
 
@@ -90,10 +91,29 @@ TEST(Selection, shows_the_learning_rate_where_the_fewest_runs_diverged) {
   EXPECT_EQ(best_lr(study, lr_curves(study)), 1e-3);
 }
 
+TEST(Selection, shows_arms_together_at_their_own_rates_if_they_share_none) {
+  std::vector<Result> results;
+  for (const double times : {1.0, 4.0}) {
+    for (const int seed : {1, 2}) {
+      results.push_back({.arm = "softmax", .lr = times * 1e-3, .seed = seed, .loss = 2 + times});
+      results.push_back({.arm = "v2", .lr = times * 3e-3, .seed = seed, .loss = 1 + times});
+    }
+  }
+  const std::vector<RunRecord> runs = records(results);
+  const Study study = make_study(runs);
+  const std::vector<LrCurve> curves = lr_curves(study);
+  const Input input{study, curves, best_lr(study, curves), {}};
+  EXPECT_EQ(shown_condition(input, study.arms[0])->lr, 1e-3);
+  EXPECT_EQ(shown_condition(input, study.arms[1])->lr, 3e-3);
+  EXPECT_EQ(at_lr(input), " at each arm's own learning rate");
+}
+
 TEST(Selection, an_arm_of_one_learning_rate_is_shown_at_every_other) {
-  const RunRecord run = run_with({1});
-  const Arm arm{"a", {{1e-3, {&run}}}};
-  EXPECT_EQ(shown_condition(arm, 0.5), &arm.conditions[0]);
+  const std::vector<RunRecord> runs = records({{}});
+  const Study study = make_study(runs);
+  const std::vector<LrCurve> curves = lr_curves(study);
+  EXPECT_EQ(shown_condition({study, curves, 0.5, {}}, study.arms[0]),
+            &study.arms[0].conditions[0]);
 }
 
 TEST(Levels, are_shown_if_equal_in_every_run) {
@@ -162,11 +182,6 @@ RunRecord logging() {
   return run;
 }
 
-Charts charts(const std::vector<std::string>& names) {
-  const std::vector<RunRecord> runs{logging()};
-  return select_charts(make_study(runs), names);
-}
-
 template <class T>
 std::vector<std::string> names_of(const std::vector<T>& all) {
   std::vector<std::string> names;
@@ -174,53 +189,13 @@ std::vector<std::string> names_of(const std::vector<T>& all) {
   return names;
 }
 
-TEST(Charts, are_the_logged_metrics_with_a_picture_unless_named) {
-  EXPECT_THAT(names_of(charts({}).curves),
-              ElementsAre("train/loss", "val/loss", "optim/grad_norm"));
-  EXPECT_EQ(charts({}).curves[0].title, "Training loss");
-  EXPECT_THAT(names_of(charts({}).maps), testing::Contains("attn/logit_max"));
-}
-
-TEST(Charts, can_show_any_logged_metric) {
-  const Charts found =
-      charts({"spike_score/loss", "attn/entropy", "attn/entropy/2", "attn/head/entropy",
-              "attn/head/entropy/1", "spike_score/loss", "optim/update_ratio", "val/old_name"});
-  EXPECT_THAT(names_of(found.curves),
-              ElementsAre("spike_score/loss", "attn/entropy/2", "val/old_name"));
-  EXPECT_THAT(names_of(found.maps), ElementsAre("attn/entropy", "attn/head/entropy",
-                                                "attn/head/entropy/1", "optim/update_ratio"));
-  EXPECT_EQ(found.curves[0].caption,
-            "%: percentage of steps so far whose loss was a spike by log.spike_rule");
-  EXPECT_EQ(found.curves[1].title, "attn/entropy, layer 2");
-  EXPECT_TRUE(found.notes.empty());
-}
-
-TEST(Charts, can_show_domains) {
-  RunRecord run = logging();
-  const std::size_t rows = run.metrics.step.size();
-  run.metrics.columns["val/loss/code"] = std::vector<double>(rows, 2);
-  const std::vector<RunRecord> runs{run};
-  const std::vector<std::string> names{"val/loss", "val/loss/code"};
-  const Charts found = select_charts(make_study(runs), names);
-  EXPECT_THAT(names_of(found.curves), ElementsAre("val/loss", "val/loss/code"));
-  EXPECT_EQ(found.curves[1].title, "val/loss, code");
-  EXPECT_THAT(names_of(found.maps), ElementsAre("val/loss"));
-  EXPECT_EQ(map_rows(run.metrics, "val/loss").at(0).name, "code");
-}
-
-TEST(Charts, note_metrics_that_no_run_logged_and_reject_unknown_names) {
-  EXPECT_THAT(charts({"attn/lambda", "attn/entropy/7"}).notes,
-              ElementsAre("not drawn: no run logged attn/lambda",
-                          "not drawn: no run logged attn/entropy/7"));
-  EXPECT_THAT([] { charts({"atn/entropy"}); },
-              ThrowsMessage<UsageError>(
-                  "report --charts: 'atn/entropy' is not a metric; did you mean 'attn/entropy'?"));
-  EXPECT_THAT([] { charts({"val/old_nam"}); },
-              ThrowsMessage<UsageError>(HasSubstr("did you mean 'val/old_name'?")));
-  EXPECT_THAT(
-      [] { charts({"beauty"}); },
-      ThrowsMessage<UsageError>(HasSubstr("'beauty' is not a metric; give a name of metrics.jsonl, "
-                                          "or one of act/kurtosis, act/max")));
+TEST(Charts, are_the_logged_metrics_with_a_picture) {
+  const std::vector<RunRecord> runs{logging()};
+  const Charts found = select_charts(make_study(runs));
+  EXPECT_THAT(names_of(found.curves), ElementsAre("train/loss", "val/loss", "optim/grad_norm"));
+  EXPECT_EQ(found.curves[0].title, "Training loss");
+  EXPECT_EQ(found.curves[0].caption, "nats per byte");
+  EXPECT_THAT(names_of(found.maps), testing::Contains("attn/logit_max"));
 }
 
 TEST(MapRows, are_layers_heads_or_parameters_in_the_order_of_their_numbers) {

@@ -78,23 +78,21 @@ TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_even_if_pool
   commit("b", "results/b");
   for (const char* file : {"results/a/index.csv", "results/a/config.csv"})
     EXPECT_THAT(contents(project / file), Not(HasSubstr(project.path().string())));
-  const std::vector<std::string> claims{"--claims", "claims.yaml", "--verdicts"};
   const auto report = [&](std::vector<std::string> inputs, const std::string& name) {
     inputs.insert(inputs.begin(), "report");
     inputs.insert(inputs.end(),
-                  {"--claims", "claims.yaml", "--verdicts", name + ".csv", "--svg", name + ".svg"});
+                  {"--claims", "claims.yaml", "--out", name});
     std::string text = difftape(inputs).out;
     return text.substr(0, text.find("\nreport: "));
   };
   const std::string text = report({"a", "b"}, "dirs");
   EXPECT_EQ(report({"results/a/index.csv", "results/b/index.csv"}, "files"), text);
-  EXPECT_EQ(contents(project / "files.csv"), contents(project / "dirs.csv"));
-  EXPECT_EQ(contents(project / "files.svg"), contents(project / "dirs.svg"));
+  EXPECT_EQ(contents(project / "files/verdicts.csv"), contents(project / "dirs/verdicts.csv"));
+  EXPECT_EQ(contents(project / "files/lr_curve.svg"), contents(project / "dirs/lr_curve.svg"));
   EXPECT_EQ(report({"results/a", "results/b"}, "folders"), text);
-  EXPECT_THAT(contents(project / "dirs.csv"), HasSubstr(",seeds and held-out text,"));
   EXPECT_THAT(text, AllOf(HasSubstr("5 seeds"), HasSubstr("no run of softmax logged attn/output_"),
                           HasSubstr("5 seeds at own and 2 x own lr (diff_v2 0.01, softmax 0.01)")));
-  EXPECT_THAT(contents(project / "report.html"),
+  EXPECT_THAT(contents(project / "folders/report.html"),
               AllOf(HasSubstr("30 of 30 runs come from index.csv, which has no curves"),
                     Not(HasSubstr("id=\"curves\"")), Not(HasSubstr("id=\"commands\""))));
 }
@@ -115,8 +113,8 @@ TEST_F(Results, are_not_trained_again_and_count_in_tables_and_verdicts) {
   difftape({"sweep", "whole.yaml", "--out", "c", "--set", "sweep.results=\"\""});
   EXPECT_EQ(contents(project / "b/verdicts.csv"), contents(project / "c/verdicts.csv"));
   EXPECT_EQ(column("b/index.csv", "val_loss"), column("c/index.csv", "val_loss"));
-  difftape({"report", "b", "--verdicts", "again.csv"});
-  EXPECT_EQ(contents(project / "again.csv"), contents(project / "c/verdicts.csv"))
+  difftape({"report", "b", "--claims", "claims.yaml", "--out", "again"});
+  EXPECT_EQ(contents(project / "again/verdicts.csv"), contents(project / "c/verdicts.csv"))
       << "the directory of the sweep has the taken runs too";
   EXPECT_THAT(difftape({"sweep", "s.yaml", "--out", "b"}).out,
               StartsWith("18 of 18 runs are already trained, 12 of them in "));
@@ -286,13 +284,12 @@ TEST(CommittedResults, reproduce_their_committed_verdicts) {
     for (const std::string& index : parts((results / file).parent_path(), indexes))
       words.push_back(index);
     if (words.size() == 1) words.push_back((results / file).parent_path() / "index.csv");
-    const std::string verdicts = dir / "verdicts.csv", page = dir / "page.html";
     words.insert(words.end(),
-                 {"--baseline", "softmax", "--claims", root / "configs/studies" / claims,
-                  "--verdicts", verdicts, "--out", page});
+                 {"--baseline", "softmax", "--claims", root / "configs/studies" / claims, "--out",
+                  dir / "out"});
     const Outcome outcome = test::run(words, {.directory = dir.path()});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
-    EXPECT_EQ(contents(verdicts), contents(results / file));
+    EXPECT_EQ(contents(dir / "out/verdicts.csv"), contents(results / file));
   }
   EXPECT_EQ(judged, committed) << "every committed file of verdicts is checked";
 }
@@ -305,10 +302,10 @@ TEST(CommittedResults, reproduce_their_committed_learning_rates) {
     SCOPED_TRACE(file.path());
     const ScratchDir dir;
     const Outcome outcome = test::run({"report", file.path().parent_path() / "index.csv",
-                                       "--baseline", "softmax", "--out", dir / "page.html"},
+                                       "--baseline", "softmax", "--out", dir / "out"},
                                       {.directory = dir.path()});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
-    EXPECT_EQ(contents(dir / "lr_optimum.csv"), contents(file.path()));
+    EXPECT_EQ(contents(dir / "out/lr_optimum.csv"), contents(file.path()));
     ++checked;
   }
   EXPECT_GE(checked, 4u);

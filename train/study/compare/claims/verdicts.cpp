@@ -112,6 +112,9 @@ JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> 
   std::vector<Measured> measured;
   for (const Claim& claim : file.claims) measured.push_back(measure(claim, file, runs));
   results = decide(file, std::move(measured));
+  if (std::ranges::all_of(
+          runs, [](auto* run) { return run->config.data.type == run::DataKind::text; }))
+    data = run::DataKind::text;
 }
 
 namespace {
@@ -134,8 +137,7 @@ std::string shown(const Claim& claim, double on_axis) {
 /// Returns the unit of a difference on the axis of comparison.
 std::string unit_of(const Claim& claim, run::DataKind data) {
   const Quantity& metric = *claim.metric;
-  std::string unit = metric.scale == Scale::ratio ? "factor" : metric.unit;
-  if (unit == run::loss_unit(run::DataKind::tokens)) unit = run::loss_unit(data);
+  std::string unit = metric.scale == Scale::ratio ? "factor" : unit_of(metric, data);
   if (metric.scale == Scale::root) unit = fmt::format("sqrt({})", unit);
   return unit + (claim.over == Over::slope ? " per decade" : "");
 }

@@ -33,7 +33,7 @@ function armButtons() {
 function lrChoice() {
   if (conditionsOf.every(list => list.length < 2)) return;
   const select = document.getElementById('lr');
-  data.lrs.forEach((name, i) => select.append(new Option(name, String(i))));
+  [...data.lrs, "each arm's own"].forEach((name, i) => select.append(new Option(name, String(i))));
   select.value = String(shown.lr);
   select.onchange = () => {
     shown.lr = Number(select.value);
@@ -104,12 +104,4 @@ function start() {
   addEventListener('afterprint', () => paper(false));
 }
 
-// Reloads a page of runs in training, which is rewritten periodically.
-function reload() {
-  if (document.hidden || graphs.some(({graph}) => graph.isZoomed())) return;
-  sessionStorage.setItem(kept, JSON.stringify(shown));
-  location.reload();
-}
-
 start();
-if (data.refresh) setInterval(reload, 1000 * data.refresh);

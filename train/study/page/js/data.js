@@ -10,15 +10,6 @@ const dashes = [null, [7, 3], [2, 2], [8, 2, 2, 2]];
 const painters = [];  // redraw the canvases other than charts
 
 const shown = {lr: data.lr, x: 'step', smoothing: 0, arms: data.arms.map(() => true), sorted: {}};
-// Keeps selections when the page reloads.
-const kept = 'difftape report';
-if (data.refresh) {
-  const before = JSON.parse(sessionStorage.getItem(kept) || '{}');
-  if (before.arms?.length !== data.arms.length) delete before.arms;
-  if (!(before.lr < data.lrs.length)) delete before.lr;
-  Object.assign(shown, before);
-}
-
 const css = name => getComputedStyle(root).getPropertyValue(name).trim();
 const color = arm => css(`--arm-${arm % colors}`);
 const element = (tag, className, text = '') =>
@@ -30,11 +21,12 @@ const swatch = arm =>
   `<span class="swatch arm-${arm % colors}${arm < colors ? '' : ' hollow'}"></span>`;
 
 // The conditions of each arm, one per learning rate, and the index of the one to draw: the only
-// one, or the one at the selected learning rate; -1: the arm was not trained at that rate.
+// one, or the one at the selected learning rate or at its own; -1: the arm was not trained at that rate.
 const conditionsOf = data.arms.map((_, arm) =>
   data.conditions.flatMap((condition, i) => condition.arm === arm ? [i] : []));
 const conditionOf = arm => conditionsOf[arm].length === 1 ? conditionsOf[arm][0]
-  : conditionsOf[arm].find(i => data.conditions[i].lr === shown.lr) ?? -1;
+  : conditionsOf[arm].find(i => shown.lr === data.lrs.length ? data.conditions[i].own
+    : data.conditions[i].lr === shown.lr) ?? -1;
 
 const lineOf = (chart, arm) => conditionOf(arm) < 0 ? null : chart.lines[conditionOf(arm)];
 

@@ -84,7 +84,7 @@ TEST(OwnLearningRates, and_their_multiples_give_a_penalty) {
   EXPECT_EQ(found.where, "own and 4 x own lr (a 0.0123, b 0.008)");
 }
 
-TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_at_init) {
+TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_of_a_uniform_guess) {
   auto runs = ladder_and_own();
   std::erase_if(runs, [](const RunRecord& run) { return run.seed == 4 && run.lr > 0.04; });
   runs.push_back(
@@ -93,7 +93,7 @@ TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_at_i
       measured(claims_with_rates("    metric: lr_penalty\n    lr: [own, 4 x own]\n"), runs);
   EXPECT_EQ(found.reason, "");
   ASSERT_EQ(found.seeds, (Seeds{3, 4, 5}));
-  EXPECT_NEAR(found.a[1], test::kInitialLoss - (2 + 0.16 - 0.14), 1e-12);
+  EXPECT_NEAR(found.a[1], std::log(256.0) - (2 + 0.16 - 0.14), 1e-12);
 }
 
 TEST(OwnLearningRates, without_runs_give_a_reason) {

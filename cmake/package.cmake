@@ -1,5 +1,5 @@
 # The Debian package of the component `program`: cpack in the build folder writes it. The programs
-# print their completions, and help2man, if installed, turns their help into manual pages.
+# print their help, which help2man, if installed, turns into manual pages.
 set(shell ${PROJECT_BINARY_DIR}/generated/shell)
 file(MAKE_DIRECTORY ${shell})
 # difftape_printed(FILE FOLDER PROGRAM COMMAND...): installs the output of COMMAND, which runs
@@ -18,7 +18,6 @@ endfunction()
 find_program(HELP2MAN help2man)
 set(manual ${PROJECT_SOURCE_DIR}/packaging/manual.h2m)
 foreach(program difftape difftape-f64)
-  difftape_printed(${program} bash-completion/completions ${program} ${program} completion bash)
   if(HELP2MAN)
     difftape_printed(${program}.1.gz man/man1 ${program} ${HELP2MAN} --no-info
       --help-option=--help-all --version-string=${PROJECT_VERSION} --include=${manual}

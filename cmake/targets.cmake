@@ -228,7 +228,7 @@ difftape_program(difftape f32 train/app/main.cpp ${many_models})
 # difftape-f64 trains, replays and checks one model; only difftape compares many.
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX
-  "/train/study/|/(study|report|runs|config|data|lengths)_command|/app/(plan|length_grid|commands_f32)\\.")
+  "/train/study/|/(study|report|runs|config|data)_command|/app/(plan|commands_f32)\\.")
 difftape_program(difftape-f64 f64 train/app/main.cpp ${one_model})
 target_link_libraries(difftape_f64 PUBLIC difftape_gradcheck_f64)
 if(CMAKE_CXX_CLANG_TIDY)

@@ -8,7 +8,7 @@ files() { find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path /var 
   -prune -o -type f -path '*difftape*' -print; }
 
 apt-get install -y -qq --no-install-recommends "$1" >/dev/null
-for file in /usr/share/man/man1/difftape.1.gz /usr/share/bash-completion/completions/difftape \
+for file in /usr/share/man/man1/difftape.1.gz \
   /usr/share/doc/difftape/copyright /usr/share/doc/difftape/docs/studies.md \
   /usr/share/difftape/configs/sweeps/quickstart.yaml; do
   [ -s "$file" ] || fail "no $file"

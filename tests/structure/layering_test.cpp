@@ -69,7 +69,6 @@ const std::map<std::string, Names>& allowed() {
       {"train/study/sweep", with(study, {"train/study/page"})},
       // The program: the commands, and what they are made of.
       {"train/app", app},
-      {"train/app/replay", run},
       {"train/app/gradcheck", with(kGround, config)}};
   return table;
 }

@@ -8,8 +8,8 @@ namespace {
 
 const std::string kCommand =
     "difftape "
-    "((?:train|sweep|report|eval|lengths|generate|plan|config|dump-grads|replay|verify|gradcheck|"
-    "doctor|completion|data|export|import|init|runs|diff)\\b";
+    "((?:train|sweep|report|eval|generate|plan|config|dump-grads|verify|gradcheck|"
+    "doctor|data|export|import|init|runs|diff)\\b";
 
 /// Appends the command lines in backquotes that name a file; a synopsis does not.
 void add_quoted(const fs::path& file, const std::string& paragraph,

@@ -28,7 +28,6 @@ Words little(const Words& command) {
       {"train", kLittleModel + kTwoSteps},
       {"sweep", kLittleModel + kTwoSteps},
       {"plan", kLittleModel},
-      {"replay", {"--step", "2"}},  // two steps have no spike, which is the default
       {"eval", {"--batches", "1"}},
       {"generate", {"--max-tokens", "2"}},
       {"gradcheck", {"--filter", "^softmax$"}}};
@@ -194,19 +193,6 @@ INSTANTIATE_TEST_SUITE_P(Pages, DocsRuns, testing::ValuesIn(docs_with_command_li
                            const std::string stem = fs::path(page.param).stem();
                            return std::regex_replace(stem, std::regex("-"), "_");
                          });
-
-TEST_F(PageRuns, prediction_in_the_page_on_clusters_equals_the_output_of_plan) {
-  int compared = 0;
-  for (const CommandLine& line : command_lines("docs/cluster.md")) {
-    if (line.text.find("configs/plan/") == line.text.npos) continue;
-    Conditions here{.directory = dir_.path()};
-    here.environment.emplace_back("OMP_NUM_THREADS", "1");
-    const std::string printed = output(test::run(words_of(line.text), here));
-    EXPECT_THAT(contents(kRoot / "docs/cluster.md"), HasSubstr(printed));
-    ++compared;
-  }
-  EXPECT_EQ(compared, 1);
-}
 
 /// Difference of an arm to the baseline, with the ends of its interval.
 struct Gap {

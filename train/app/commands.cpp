@@ -61,13 +61,6 @@ void require_h5_output(const fs::path& out, std::string_view command,
   if (std::ranges::any_of(objects, missing)) throw no_output_of(out, command);
 }
 
-void require_csv_output(const fs::path& out, std::string_view command, std::string_view header) {
-  require_directory_of(out);
-  require_output_file(out, ".csv");
-  if (system::is_there(out) && !system::read_text(out).starts_with(std::string(header) + "\n"))
-    throw no_output_of(out, command);
-}
-
 void require_output_file(const fs::path& out, std::string_view extension,
                          const std::vector<fs::path>& inputs) {
   std::error_code ignored;

@@ -56,16 +56,13 @@ void config_command(CLI::App& program, Context& context);
 void init_command(CLI::App& program, Context& context);
 void grads_command(CLI::App& program, Context& context);
 void eval_command(CLI::App& program, Context& context);
-void lengths_command(CLI::App& program, Context& context);
 void generate_command(CLI::App& program, Context& context);
 void export_command(CLI::App& program, Context& context);
 void import_command(CLI::App& program, Context& context);
 void data_command(CLI::App& program, Context& context);
 void doctor_command(CLI::App& program, Context& context);
 void gradcheck_command(CLI::App& program, Context& context);
-void replay_command(CLI::App& program, Context& context);
 void verify_command(CLI::App& program, Context& context);
-void completion_command(CLI::App& program, Context& context);
 
 /// Throws OutputError if the directory of an output is missing, before minutes of computation.
 void require_directory_of(const std::filesystem::path& out);
@@ -75,14 +72,11 @@ void require_directory_of(const std::filesystem::path& out);
 void require_output_file(const std::filesystem::path& out, std::string_view extension,
                          const std::vector<std::filesystem::path>& inputs = {});
 
-/// Check the path of an HDF5 or CSV output of a command that replaces only its own outputs,
-/// recognized by their objects or first line. The directory must exist. Throw OutputError, and
-/// UsageError if the name of an HDF5 file does not end in .h5.
+/// Checks the path of an HDF5 output of a command that replaces only its own outputs, recognized by
+/// their objects. The directory must exist. Throws OutputError, and UsageError if the name of an HDF5 file does not end in .h5.
 void require_h5_output(const std::filesystem::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<std::filesystem::path>& inputs = {});
-void require_csv_output(const std::filesystem::path& out, std::string_view command,
-                        std::string_view header);
 
 using AddCommand = void (*)(CLI::App& program, Context& context);
 

@@ -10,8 +10,6 @@
 #include "core/distributed.h"
 #include "train/app/commands.h"
 #include "train/app/plan.h"
-#include "train/app/scaling.h"
-#include "train/run/loop/data_parallel.h"
 #include "train/run/loop/initial_settings.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/verdicts.h"
@@ -27,30 +25,7 @@ namespace {
 struct PlanArguments {
   std::string config, arm;
   std::vector<std::string> overrides, kinds;
-  std::vector<Index> processes;
-  double rate = 0, bandwidth = 1.25, latency = 50;
-  bool has_rate = false;
 };
-
-/// Prints the predicted steps of several processes.
-void print_scaling(const PlanArguments& a, const run::Config& config) {
-  const auto require = [](bool valid, const char* option, const char* range, double value) {
-    throw_if<UsageError>(!valid, "{}: must be {}, but is {}", option, range, value);
-  };
-  constexpr double kLargest = 1e9;
-  const auto in_range = [](double value) { return value > 0 && value <= kLargest; };
-  require(in_range(a.bandwidth), "--bandwidth", "above 0 and at most 1e9 GB/s", a.bandwidth);
-  require(a.latency == 0 || in_range(a.latency), "--latency", "from 0 to 1e9 us", a.latency);
-  require(!a.has_rate || in_range(a.rate), "--rate", "above 0 and at most 1e9 GFLOP/s", a.rate);
-  for (const Index count : a.processes) run::require_shares(config, count);
-  const ClusterSpeed speed{a.has_rate ? a.rate * 1e9 : measured_flops(config), a.bandwidth * 1e9,
-                           a.latency * 1e-6};
-  fmt::print(
-      "A prediction, not a measurement: each process computes {:.1f} GFLOP/s{}, with a link "
-      "of\n{} GB/s and {} us.\n\n{}",
-      speed.flops / 1e9, a.has_rate ? "" : " (measured)", a.bandwidth, a.latency,
-      to_text(scaling_table(config, a.processes, speed)));
-}
 
 void print_plan(const PlanArguments& arguments) {
   const run::Config config =
@@ -59,7 +34,6 @@ void print_plan(const PlanArguments& arguments) {
              kRealName);
   std::fflush(stdout);
   for (const std::string& warning : run::warnings_of(config)) say("warning: " + warning);
-  if (!arguments.processes.empty()) return print_scaling(arguments, config);
   const Plan plan = make_plan(config, arguments.kinds);
   fmt::print("{}\n", to_text(plan_table(plan, config)));
   for (const std::string& line : plan.left_out) fmt::print("{}\n", line);
@@ -72,34 +46,13 @@ void plan_command(CLI::App& program, Context&) {
   auto a = std::make_shared<PlanArguments>();
   CLI::App& command =
       add_command(program, "plan", "Estimate parameters, FLOPs, memory and KV cache per kind",
-                  {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2",
-                   "plan my.yaml --processes 1,2"});
+                  {"plan my.yaml", "plan sweep.yaml --arm diff_v2 --kinds softmax,diff_v2"});
   add_config(command, a->config);
   add_set(command, a->overrides);
   add_arm(command, a->arm);
-  CLI::Option* kinds = add_list(command, "--kinds", a->kinds,
-                                "Attention kinds to compare, separated by commas (default: all)");
-  CLI::Option* processes = add_list(command, "--processes", a->processes,
-                                    "Instead, predict time and memory of a step for these process "
-                                    "counts, separated by commas")
-                               ->check(CLI::Range(1, 1 << 20))
-                               ->excludes(kinds);
-  CLI::Option* rate =
-      add_option(command, "--rate", a->rate,
-                 "GFLOP/s of one process in whole steps (default: measured on this machine with "
-                 "OMP_NUM_THREADS threads)")
-          ->needs(processes);
-  add_option(command, "--bandwidth", a->bandwidth,
-             "Bandwidth of a process's link in each direction, in GB/s")
-      ->capture_default_str()
-      ->needs(processes);
-  add_option(command, "--latency", a->latency, "Latency per message, in microseconds")
-      ->capture_default_str()
-      ->needs(processes);
-  command.callback([a, rate] {
-    a->has_rate = rate->count() > 0;
-    print_plan(*a);
-  });
+  add_list(command, "--kinds", a->kinds,
+           "Attention kinds to compare, separated by commas (default: all)");
+  command.callback([a] { print_plan(*a); });
 }
 
 namespace {

@@ -54,7 +54,6 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"train", "tiny.yaml"},
            {"sweep", "sweep.yaml"},
-           {"replay", "runs/tiny/diverged/step-00000002.h5"},
            {"report", "runs/sweep", "--out", "r"},
            {"train", "tiny.yaml", "--overfit", "--set", "model.init.projection_std=1.0e20"}}) {
     const Outcome outcome = project.difftape(command);
@@ -69,35 +68,6 @@ TEST(Console, no_number_is_printed_as_minus_nan) {
     ++files;
   }
   EXPECT_GT(files, 20);
-}
-
-TEST(Completion, of_bash_offers_commands_their_options_and_files) {
-  const TinyProject project;
-  const std::string printed = test::output(project.difftape({"completion", "bash"}));
-  const auto offered = [&](const std::string& words, int at) {
-    put(project / "script", printed + "COMP_WORDS=(" + words +
-                                ")\nCOMP_CWORD=" + std::to_string(at) +
-                                "\n_difftape\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
-    return project.difftape({(project / "script").string()}, {.program = "/usr/bin/bash"});
-  };
-  EXPECT_EQ(offered("difftape tr", 1).out, "train\n");
-  EXPECT_EQ(offered("difftape train --res", 2).out, "--resume\n");
-  EXPECT_EQ(offered("difftape train --set a=1 --pro", 4).out, "--profile\n");
-  EXPECT_EQ(offered("difftape config sch", 2).out, "schema\n");
-  EXPECT_EQ(offered("difftape train con", 2).out, "\n") << "files are what bash falls back to";
-  EXPECT_THAT(offered("difftape ''", 1).out, AllOf(HasSubstr("sweep\n"), Not(HasSubstr("worker"))));
-  EXPECT_EQ(offered("difftape tr", 1).err, "");
-  EXPECT_EQ(offered("difftape init diff_v", 2).out, "diff_v1\ndiff_v2\n");
-  EXPECT_EQ(offered("difftape init --o", 2).out, "--out\n");
-  EXPECT_EQ(offered("difftape init --out ''", 3).out, "\n");
-  EXPECT_EQ(offered("difftape export runs/mine --format ''", 4).out, "safetensors\nhf\n");
-  EXPECT_EQ(offered("difftape train a.yaml --set optim.wa", 4).out, "optim.warmup_steps=\n");
-  EXPECT_EQ(offered("difftape config show --set optim.wa", 4).out, "optim.warmup_steps=\n");
-  // Bash makes a word of each '='.
-  const std::string kind = "difftape train a.yaml --set model.attention.kind = ";
-  EXPECT_THAT(offered(kind, 5).out, HasSubstr("softmax\nsoftmax1\n"));
-  EXPECT_EQ(offered(kind + "diff_v", 6).out, "diff_v1\ndiff_v2\n");
-  EXPECT_EQ(offered("difftape config keys optim.wa", 3).out, "optim.warmup_steps\n");
 }
 
 std::string name_of(pid_t process) { return contents(fmt::format("/proc/{}/comm", process)); }

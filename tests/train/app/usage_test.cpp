@@ -33,7 +33,7 @@ TEST(Help, of_all_has_a_section_per_command_with_its_arguments_and_options) {
   for (const char* section :
        {"\n\ndifftape train:\n  Train one model from a configuration\n\n  CONFIG TEXT REQUIRED ",
         "\n\ndifftape data prepare:\n  Convert text to a token file\n\n  SOURCES TEXT ",
-        "\n  --eos-token-id INT ", "\n\ndifftape completion bash:\n", "\n\nExit codes:\n  0 ok; "})
+        "\n  --eos-token-id INT ", "\n\nExit codes:\n  0 ok; "})
     EXPECT_THAT(help, HasSubstr(section));
 }
 
@@ -57,9 +57,7 @@ TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),
       "difftape: a command is missing; give one of init, train, sweep, report, runs, diff, eval, "
-      "lengths, "
-      "generate, export, "
-      "import, data, plan, config, dump-grads, replay, verify, gradcheck, doctor, completion\n"
+      "generate, export, import, data, plan, config, dump-grads, verify, gradcheck, doctor\n"
       "see 'difftape --help'\n");
   EXPECT_EQ(usage_error({"config"}),
             "difftape: a command is missing; give one of show, keys, schema\n"

@@ -92,7 +92,6 @@ TEST_F(WrittenPaths, never_follow_paths_named_in_a_foreign_run_directory) {
   changed("run");
   for (const Words& words : std::vector<Words>{{"eval", "run"},
                                                {"verify", "run"},
-                                               {"replay", "run", "--step", "3"},
                                                {"generate", "run", "--prompt", "the"},
                                                {"runs", "run"},
                                                {"config", "show", "run"},

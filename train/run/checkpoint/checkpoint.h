@@ -104,7 +104,7 @@ class Checkpoint {
 
 // The functions below name, prune and find the files in a directory of checkpoints.
 
-/// Returns the file name of a checkpoint or crash dump: "step-00000015.h5".
+/// Returns the file name of a checkpoint: "step-00000015.h5".
 std::string step_file_name(Index step);
 /// Returns the step in the name of a file; nothing if the name has another form.
 std::optional<Index> step_of_file(const std::filesystem::path& file);

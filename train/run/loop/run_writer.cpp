@@ -13,7 +13,6 @@
 #include "layers/cost.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
-#include "train/run/loop/crash_dump.h"
 #include "train/run/records/metric_registry.h"
 #include "train/run/records/metrics.h"
 #include "train/system/files.h"
@@ -255,12 +254,6 @@ void RunWriter::end_diverged(const TrainState& state, const Step& step) {
   end(state, RunState::diverged, system::Exit::diverged,
       fmt::format("diverged at step {}: {} is not finite{}{}", where.step, where.quantity, first,
                   op));
-  try {
-    progress_.note(fmt::format("repeat the step with: difftape replay {}",
-                               write_crash_dump(dir_, state, step).string()));
-  } catch (const OutputError& error) {
-    progress_.note(fmt::format("no crash dump was written: {}", error.what()));
-  }
 }
 
 void RunWriter::failed() noexcept {

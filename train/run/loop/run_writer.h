@@ -90,7 +90,7 @@ class RunWriter {
   void profile(const TrainState& state, const ProfiledSteps& steps);
   /// Writes the final status, metrics.h5 and spikes.csv, and prints `line`.
   void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
-  /// Ends a run that diverged at this step, and writes its crash dump.
+  /// Ends a run that diverged at this step.
   void end_diverged(const TrainState& state, const Step& step);
   /// Records that the run failed with an error.
   void failed() noexcept;

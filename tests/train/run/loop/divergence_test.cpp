@@ -29,12 +29,9 @@ TEST(Divergence, of_every_attention_kind_is_recorded_with_step_quantity_and_para
     EXPECT_EQ(status.diverged->parameter, "lm_head.weight");
     EXPECT_THAT(status.diverged->op, EndsWith(", forward")) << kind;
     EXPECT_THAT(project.console.str(),
-                HasSubstr("diverged at step 2: train/loss is not finite, first in lm_head.weight; "
-                          "first op: " +
-                          status.diverged->op + "\n"));
-    EXPECT_THAT(project.console.str(),
-                EndsWith("repeat the step with: difftape replay " +
-                         (project / "run/diverged/step-00000002.h5").string() + "\n"));
+                EndsWith("diverged at step 2: train/loss is not finite, first in lm_head.weight; "
+                         "first op: " +
+                         status.diverged->op + "\n"));
   }
 }
 
@@ -149,18 +146,6 @@ TEST(Divergence, does_not_depend_on_activation_checkpointing) {
   }
   EXPECT_NE(ops[0], "");
   EXPECT_EQ(ops[0], ops[1]);
-}
-
-TEST(Divergence, is_reported_even_if_the_dump_fails) {
-  TinyProject project;
-  explode(project);
-  project.train("whole");
-  const auto dump = fs::file_size(project / "whole/diverged/step-00000002.h5");
-  const auto outcome =
-      project.difftape({"train", "tiny.yaml", "--out", "run"}, {.largest_file = dump - 1});
-  EXPECT_EQ(outcome.exit, 86) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("no crash dump was written: cannot write"));
-  EXPECT_EQ(read_status(project / "run").state, RunState::diverged);
 }
 
 }  // namespace

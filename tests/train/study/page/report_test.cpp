@@ -102,9 +102,8 @@ TEST(Report, begins_with_the_design_then_shows_runs_curves_and_verdicts) {
   const std::string page =
       report_of(dir, {{.floor = 2.3}, {.name = "diff_v2", .kind = "diff_v2", .floor = 2.2}});
   const std::vector<std::string> order = {
-      "<p>2 runs: 2 arms. None diverged. Baseline: softmax.</p>",
-      "<section id=\"runs\">", "<section id=\"curves\">", "<section id=\"verdicts\">",
-      "<section id=\"config\">"};
+      "<p>2 runs: 2 arms. None diverged. Baseline: softmax.</p>", "<section id=\"runs\">",
+      "<section id=\"curves\">", "<section id=\"verdicts\">", "<section id=\"config\">"};
   for (std::size_t at = 0; const std::string& part : order) {
     const std::size_t found = page.find(part, at);
     ASSERT_NE(found, std::string::npos) << part;
@@ -242,8 +241,9 @@ TEST(Comparison, of_a_sweep_has_all_files_and_removes_those_of_an_earlier_one) {
 TEST(Comparison, replaces_nothing_in_a_folder_of_other_files) {
   const ScratchDir dir;
   put(dir / "mine/lr_optimum.csv", "precious");
-  EXPECT_THAT([&] { require_comparison_folder(dir / "mine"); },
-              ThrowsMessage<OutputError>(HasSubstr("contains files, but no report.html of difftape")));
+  EXPECT_THAT(
+      [&] { require_comparison_folder(dir / "mine"); },
+      ThrowsMessage<OutputError>(HasSubstr("contains files, but no report.html of difftape")));
   put(dir / "mine/report.html", "my own report");
   EXPECT_THROW(require_comparison_folder(dir / "mine"), OutputError);
   require_comparison_folder(dir / "new");
@@ -275,8 +275,8 @@ TEST_F(UsersWords, are_not_rewritten_on_the_page_and_in_figures) {
   write_comparison(study, "nats per token", {{}, &claims}, dir.path());
   for (const char* name : {"report.html", "forest.svg", "summary.txt"}) {
     const std::string text = contents(dir / name);
-    EXPECT_THAT(text, ContainsRegex("published[^<]*0.02")) << name;
-    EXPECT_THAT(text, Not(ContainsRegex("0.02 nats per byte"))) << name;
+    EXPECT_THAT(text, testing::ContainsRegex("published[^<]*0.02")) << name;
+    EXPECT_THAT(text, Not(testing::ContainsRegex("0.02 nats per byte"))) << name;
     EXPECT_THAT(text, HasSubstr("nats per byte")) << name << ": its own words have the unit";
   }
   EXPECT_THAT(contents(dir / "report.html"), HasSubstr("<h1>nats per token</h1>"));

@@ -19,39 +19,21 @@ struct Differentiable {
   std::function<std::vector<Tensor>(const Tensor& cotangent)> gradients;
 };
 
-/// Returns the gradient of <cotangent, value> by perturbing every element of one variable with a
-/// six-point central stencil, whose error is of order step^6. Restores the variable.
-Tensor numeric_gradient(const Differentiable& function, size_t variable, const Tensor& cotangent,
-                        double step);
-
-/// The difference between an analytic and a numeric gradient.
-struct GradientComparison {
-  double top;    ///< largest |numeric|
-  double error;  ///< largest |analytic - numeric|; if relative, over `top`
-  /// The resolution of finite differences here, in the unit of `error`: the largest difference
-  /// between numeric gradients of two neighboring steps, for the best pair. 0 if one step was
-  /// enough.
-  double spread = 0;
-};
-/// Uses the first step whose error is below `enough`, else the step with the smallest error. No
-/// step can confirm a wrong gradient to many digits. A single step can fail to confirm a right one:
-/// too large for strong curvature, too small for rounding.
-GradientComparison compare(const Differentiable& function, size_t variable, const Tensor& analytic,
-                           const Tensor& cotangent, bool relative, double enough);
-
 /// Returns the largest |a - b|, NaN if any element is. Sizes must agree.
 double absolute_error(const Tensor& a, const Tensor& b);
 /// Returns absolute_error over the largest |b|, or absolute_error if b is zero.
 double relative_error(const Tensor& a, const Tensor& b);
 
-/// The accepted error, relative to the largest gradient of the tensor.
+/// The accepted error, relative to the largest gradient of the tensor. Finite differences must
+/// resolve a third of it (DERIVATIONS.md, section 16).
 inline constexpr double kGradcheckTolerance = 1e-10;
 
 /// The expected size of a gradient.
 enum class ExpectedGradient {
-  gradient,  ///< largest element above 1e-3; errors are relative to it
-  zero,      ///< zero by the structure of the function: no element above 1e-11
-  near_zero  ///< below 0.1; errors are absolute
+  gradient,   ///< largest element above 1e-3; errors are relative to it
+  zero,       ///< zero by the structure of the function: no element above 1e-11
+  near_zero,  ///< below 0.1; errors are absolute
+  unchecked   ///< not perturbed: confirmed with other inputs
 };
 /// Maps the name of a variable to its expectation.
 using Expectation = std::function<ExpectedGradient(const std::string& name)>;
@@ -61,9 +43,10 @@ struct GradcheckResult {
   Index zeros = 0;         ///< elements with an expected gradient of zero
   double worst_error = 0;  ///< largest |analytic - numeric| / largest |numeric| of a tensor
   std::string failure;     ///< the first broken rule, empty if all hold
-  /// The gradient cannot be measured here: it is too small, or numeric gradients of different steps
-  /// disagree. Other inputs may decide.
+  /// The failure is a gradient that cannot be measured here: it is too small, or numeric gradients
+  /// of different steps disagree. Other inputs may decide.
   bool inconclusive = false;
+  std::vector<std::string> unclear{};  ///< the variables that cannot be measured here
   bool passed() const { return failure.empty(); }
 };
 

@@ -126,6 +126,46 @@ TEST(Gradcheck, reports_numeric_gradients_that_disagree) {
   expect_failure(gradcheck(f), HasSubstr("differences tell it to "), true);
 }
 
+TEST(Gradcheck, passes_noisy_values_only_if_differences_resolve_a_third_of_the_tolerance) {
+  int passed = 0, unclear = 0;
+  for (double noise = 1e-13; noise < 1e-11; noise *= 1.2) {
+    Differentiable f = cube(kOrdinary, 1);
+    f.value = [right = f.value, noise] {
+      Tensor y = right();
+      for (real& v : y.values()) v += static_cast<real>(noise * std::sin(1e9 * double{v}));
+      return y;
+    };
+    const GradcheckResult result = gradcheck(f);
+    if (result.passed()) {
+      EXPECT_LE(result.worst_error, kGradcheckTolerance / 3) << noise;
+      ++passed;
+    } else {
+      EXPECT_TRUE(result.inconclusive) << result.failure;
+      EXPECT_THAT(result.unclear, ElementsAre("x"));
+      ++unclear;
+    }
+  }
+  EXPECT_GT(passed, 0);
+  EXPECT_GT(unclear, 0);
+}
+
+TEST(Gradcheck, a_jump_that_every_step_crosses_is_inconclusive) {
+  // Stencils of equal steps see the same slope in the jump; other steps do not.
+  Differentiable f = cube(kOrdinary, 1);
+  f.value = [x = f.variables[0], right = f.value] {
+    Tensor y = right();
+    if (x.data()[0] > 0.5 + 1e-5) y.data()[0] += 1;
+    return y;
+  };
+  expect_failure(gradcheck(f), HasSubstr("differences tell it to "), true);
+}
+
+TEST(Gradcheck, an_unchecked_variable_is_not_perturbed) {
+  const GradcheckResult result = gradcheck(cube(kOrdinary, 2), always(ExpectedGradient::unchecked));
+  EXPECT_EQ(result.failure, "");
+  EXPECT_EQ(result.elements, 0);
+}
+
 TEST(Gradcheck, an_evaluation_that_changes_its_input_fails) {
   Differentiable f = cube(kOrdinary.clone(), 1);
   f.value = [x = f.variables[0], right = f.value]() mutable {

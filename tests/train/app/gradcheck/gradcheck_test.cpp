@@ -43,6 +43,7 @@ TEST_P(EveryLayer, gradient_matches_finite_differences_in_every_case) {
     const GradcheckResult result = cases[i].run();
     EXPECT_EQ(result.failure, "") << cases[i].name;
     EXPECT_GE(result.elements, 48) << cases[i].name;
+    EXPECT_LE(result.worst_error, kGradcheckTolerance / 3) << cases[i].name;
   }
 }
 

@@ -101,6 +101,7 @@ Tally check_group(std::span<const GradcheckCase> group) {
 /// Inline, so that the f32 program, which has no cases, does not compile it.
 [[maybe_unused]] inline system::Exit check(const std::string& filter) {
   std::vector<GradcheckCase> cases = gradcheck_cases();
+  const std::size_t all = cases.size();
   std::erase_if(cases, [wanted = filter_regex(filter)](const GradcheckCase& c) {
     return !std::regex_search(c.name, wanted);
   });
@@ -121,6 +122,7 @@ Tally check_group(std::span<const GradcheckCase> group) {
       "{} cases, {} elements, worst relative error {:.1e}, tolerance {:.0e}, {} failed, {:.1f} s\n",
       total.cases, total.elements, total.worst, kGradcheckTolerance, total.failures,
       seconds_since(started));
+  if (filter == kSelectedCases) fmt::print("selected from {} cases; --all checks all\n", all);
   return total.failures == 0 ? system::Exit::ok : system::Exit::check_failed;
 }
 
@@ -128,13 +130,17 @@ Tally check_group(std::span<const GradcheckCase> group) {
 
 void gradcheck_command(CLI::App& program, Context& context) {
   auto filter = std::make_shared<std::string>();
+  auto all = std::make_shared<bool>(false);
   CLI::App& command =
       add_command(program, "gradcheck", "Check every gradient against finite differences in f64",
-                  {"gradcheck --filter cross_entropy"});
-  add_option(command, "--filter", *filter, "Regular expression that selects cases by name");
-  command.callback([filter, &context] {
+                  {"gradcheck", "gradcheck --filter cross_entropy"});
+  CLI::Option* pattern = add_option(command, "--filter", *filter,
+                                    "Regular expression that selects from all cases by name");
+  command.add_flag("--all", *all,
+                   "Check all cases: every combination of heads, masks, positions and sizes");
+  command.callback([filter, all, pattern, &context] {
     if constexpr (std::is_same_v<real, double>)
-      context.exit = check(*filter);
+      context.exit = check(*all || pattern->count() > 0 ? *filter : kSelectedCases);
     else
       hand_over_to_f64(context.command_line);
   });

@@ -128,4 +128,13 @@ struct GradcheckCase {
 /// Groups "cross/..." are layers of a cross-decoder, without window and with T = 1, 2, 3.
 std::vector<GradcheckCase> gradcheck_cases();
 
+/// Regular expression of the cases that `difftape gradcheck` checks by default: every op case, and
+/// of every attention variant a few layers and one model, all with grouped queries.
+inline constexpr const char* kSelectedCases =
+    "^[a-z]+[a-z_]*(/[a-z0-9_]+)?$"
+    "|^(layer|cross)/.*/gqa/(full/rope/plain/d2/T17|window/norope/qk_norm/d3/T3"
+    "|packed/rope/qk_norm/d4/T3)$"
+    "|^model/.*/gqa$"
+    "|^model/moe/.*/shared/losses$";
+
 }  // namespace difftape::app

@@ -94,6 +94,23 @@ TEST(GradcheckCases, are_the_full_product_of_their_axes) {
   EXPECT_EQ(count, total) << "a case is listed twice";
 }
 
+TEST(GradcheckCases, selected_by_default_have_every_op_case_and_every_variant_as_layer_and_model) {
+  const std::regex selected(kSelectedCases);
+  std::set<std::string> groups, left_out;
+  Index count = 0;
+  for (const GradcheckCase& c : gradcheck_cases()) {
+    if (std::regex_search(c.name, selected)) {
+      groups.insert(c.group);
+      ++count;
+    } else {
+      EXPECT_THAT(c.name, MatchesRegex("(layer|cross|model)/.*")) << "an op is left out";
+      left_out.insert(c.group);
+    }
+  }
+  for (const std::string& group : left_out) EXPECT_TRUE(groups.contains(group)) << group;
+  EXPECT_LT(count, 300);
+}
+
 TEST(GradcheckCases, pack_several_documents_and_leave_some_query_two_keys) {
   for (const Index seq : {2, 3, 17, 64}) {
     const auto starts = *packed_documents(2, seq);

@@ -34,8 +34,8 @@ MissingInput cannot_read(const std::filesystem::path& path) {
 
 namespace {
 
-std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory,
-                                            std::error_code& error) {
+std::vector<std::filesystem::path> listed(const std::filesystem::path& directory,
+                                          std::error_code& error) {
   std::vector<std::filesystem::path> paths;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error))
@@ -47,12 +47,12 @@ std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directo
 
 std::vector<std::filesystem::path> paths_in(const std::filesystem::path& directory) {
   std::error_code ignored;
-  return paths_in(directory, ignored);
+  return listed(directory, ignored);
 }
 
 std::vector<std::filesystem::path> all_paths_in(const std::filesystem::path& directory) {
   std::error_code error;
-  std::vector<std::filesystem::path> paths = paths_in(directory, error);
+  std::vector<std::filesystem::path> paths = listed(directory, error);
   throw_if<MissingInput>(bool(error), "cannot read {}: {}", directory.string(), error.message());
   std::ranges::sort(paths, {}, &std::filesystem::path::native);
   return paths;

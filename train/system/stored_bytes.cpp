@@ -61,7 +61,7 @@ struct StoredBytes::Mapping {
       if (now.st_mtim.tv_sec == facts.st_mtim.tv_sec &&
           now.st_mtim.tv_nsec == facts.st_mtim.tv_nsec)
         return;
-      if (are_same && are_same({first + begin, count})) {
+      if (are_same && are_same({first + begin, length})) {
         facts = now;
         return;
       }
@@ -85,8 +85,8 @@ struct StoredBytes::Mapping {
   struct stat facts {};
   char* first = nullptr;
   std::atomic<std::size_t> looked_at = 0;
-  std::mutex checking;               ///< guards `facts`
-  std::size_t begin = 0, count = 0;  ///< the bytes for `are_same`
+  std::mutex checking;                ///< guards `facts`
+  std::size_t begin = 0, length = 0;  ///< the bytes for `are_same`
   std::function<bool(std::string_view)> are_same;
 };
 
@@ -107,7 +107,7 @@ void StoredBytes::accept_if(std::size_t begin, std::size_t count,
                             std::function<bool(std::string_view)> are_same) {
   if (!mapping_) return;
   mapping_->begin = begin;
-  mapping_->count = count;
+  mapping_->length = count;
   mapping_->are_same = std::move(are_same);
 }
 

@@ -61,6 +61,15 @@ TEST(Gradcheck, prints_the_same_except_times_for_any_number_of_threads) {
   EXPECT_EQ(table("1"), table("3"));
 }
 
+TEST(Gradcheck, takes_numbers_of_threads_for_nested_levels_and_an_unknown_gemm_backend) {
+  const test::Words attention{"gradcheck", "--filter", "^attention(/v1|/v2)?$"};
+  test::output(test::run(attention, {.environment = {{"OMP_NUM_THREADS", "2,1"}}}));
+  const Outcome typo =
+      test::run(attention, {.environment = {{"OMP_NUM_THREADS", "2"}, {"DIFFTAPE_GEMM", "typo"}}});
+  EXPECT_THAT(typo.exit, testing::Gt(0)) << "no signal";
+  EXPECT_THAT(typo.out + typo.err, HasSubstr("GEMM backend 'typo' is not available here"));
+}
+
 TEST(Gradcheck, a_filter_that_matches_nothing_or_is_invalid_is_a_usage_error) {
   const Outcome nothing = test::run({"gradcheck", "--filter", "sofmax"});
   EXPECT_EQ(nothing.exit, 64);

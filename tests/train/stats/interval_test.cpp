@@ -2,6 +2,8 @@
 
 #include <rapidcheck/gtest.h>
 
+#include <numeric>
+
 #include "core/random.h"
 #include "tests/support/test.h"
 
@@ -231,6 +233,15 @@ TEST(SizeTrend, without_a_spread_has_no_error) {
   const PairedDifference equal = size_trend(sizes_of({{0.1, 0.1}, {0.3, 0.3}}, true), Trend::slope);
   EXPECT_TRUE(std::isnan(equal.error) && std::isnan(equal.p));
   EXPECT_NEAR(equal.difference.mean, 0.2 / std::log10(kSizes[1] / kSizes[0]), 1e-12);
+}
+
+/// Returns the squared standard error of a mean, with its degrees of freedom.
+ErrorPart mean_error(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {squares / (n - 1) / n, n - 1};
 }
 
 TEST(SizeTrend, gives_a_seed_that_is_alone_in_its_sizes_their_variance) {

@@ -40,7 +40,8 @@ struct ReportCommand : testing::Test {
   ScratchDir dir;
 };
 
-TEST_F(ReportCommand, of_a_sweep_directory_prints_arms_and_verdicts_and_writes_what_a_sweep_writes) {
+TEST_F(ReportCommand,
+       of_a_sweep_directory_prints_arms_and_verdicts_and_writes_what_a_sweep_writes) {
   write_sweep();
   put(dir / "mine.yaml", test::kClaims);
   const Outcome outcome = report({"sweep", "--claims", "mine.yaml"});
@@ -57,6 +58,7 @@ TEST_F(ReportCommand, of_a_sweep_directory_prints_arms_and_verdicts_and_writes_w
   EXPECT_THAT(contents(dir / "report/report.html"), HasSubstr("<html"));
   EXPECT_THAT(contents(dir / "report/verdicts.csv"),
               AllOf(HasSubstr("claim,endpoint"), HasSubstr("\nv2_loss,")));
+  fs::create_directory(dir / "mine");
   put(dir / "mine/lr_optimum.csv", "precious");
   EXPECT_THAT(test::error(74, report({"sweep", "--out", "mine"})),
               HasSubstr("mine contains files, but no report.html of difftape"));
@@ -65,7 +67,10 @@ TEST_F(ReportCommand, of_a_sweep_directory_prints_arms_and_verdicts_and_writes_w
 
 TEST_F(ReportCommand, compares_with_the_baseline_that_the_sweep_stored) {
   write_sweep();
-  put(dir / "sweep/index.csv", "name,arm,baseline,config\nx,diff_v2,softmax,\n");
+  put(dir / "sweep/config.csv", "key,value\n");
+  put(dir / "sweep/index.csv",
+      "name,arm,seed,lr,state,step,steps,parameters,tokens_per_step,baseline,config\n"
+      "x,diff_v2,1,0.001,finished,100,100,820224,512,softmax,\n");
   EXPECT_THAT(report({"sweep"}).out, HasSubstr("final loss vs softmax"));
   EXPECT_THAT(report({"sweep", "--baseline", "diff_v2"}).out, HasSubstr("final loss vs diff_v2"));
 }
@@ -95,7 +100,8 @@ TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_with_a_no
       "judging the claims of sweep; judge the claims of third with --claims third/claims.yaml";
   EXPECT_EQ(outcome.err, "difftape: " + note + "\n");
   EXPECT_THAT(outcome.out, HasSubstr("Claims of sweep/claims.yaml (xxh3 "));
-  EXPECT_THAT(contents(dir / "report/report.html"), HasSubstr("<p class=\"notice\">" + note + "</p>"));
+  EXPECT_THAT(contents(dir / "report/report.html"),
+              HasSubstr("<p class=\"notice\">" + note + "</p>"));
   EXPECT_EQ(report({"sweep", "third", "--claims", "third/claims.yaml"}).err, "")
       << "the file is named";
 }

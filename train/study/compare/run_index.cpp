@@ -273,7 +273,7 @@ RunRecord record_of(const RunIndex& index, const IndexRow& row) {
     const Quantity& quantity = quantities()[i];
     if (quantity.is_of_seed() || field_of(row, quantity.name).empty()) continue;
     run.numbers[i] = number<double>(index, row, quantity.name);
-    // A diverged run has values of metrics that it did not log: its final loss is the loss at init.
+    // A diverged run has values of metrics that it did not log: its final loss is the cap.
     if (!run.diverged() || !quantity.of_diverged) run.logged_metrics.insert(quantity.metric);
   }
   return run;

@@ -61,20 +61,6 @@ TEST(Quantities, are_nan_for_metrics_that_were_not_logged) {
   }
 }
 
-TEST(Quantities, count_the_tokens_until_a_loss_is_reached_for_the_first_time) {
-  const ScratchDir dir;
-  const auto tokens = [&](const std::vector<double>& losses) {
-    const auto run = write_run(dir / std::to_string(losses.size()), {});
-    fs::remove(run / "metrics.jsonl");
-    run::MetricsWriter writer(run / "metrics.jsonl");
-    Index step = 0;
-    for (const double loss : losses) writer.write(step += 10, {{"val/loss", loss}});
-    return load_run(run).number("tokens_to_loss");
-  };
-  EXPECT_EQ(tokens({4, 2.5, 2.49, 3, 2}), 30 * 4096) << "below, not at, and the first time";
-  EXPECT_TRUE(std::isnan(tokens({4, 3}))) << "never reached";
-}
-
 TEST(Quantities, of_a_diverged_run_have_no_final_loss) {
   const ScratchDir dir;
   const RunRecord run = load_run(write_run(dir / "a", {.name = "diff_v1", .diverge_at = 400}));

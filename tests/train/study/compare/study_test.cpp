@@ -183,7 +183,7 @@ TEST(StudyText, fits_the_terminal) {
     }
     EXPECT_LE(longest, width) << text;
     EXPECT_THAT(text, HasSubstr("lr sensitivity"));
-    EXPECT_THAT(text, HasSubstr("3 finished"));
+    EXPECT_THAT(text, HasSubstr("6 finished"));
   }
 }
 

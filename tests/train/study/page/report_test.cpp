@@ -167,6 +167,25 @@ TEST(Report, stays_below_2_mb_for_many_long_runs_and_keeps_their_peaks) {
   }
 }
 
+TEST(Report, says_how_many_attention_maps_it_omits) {
+  const ScratchDir dir;
+  std::vector<SyntheticRun> runs;
+  for (int i = 0; i < 18; ++i)
+    runs.push_back({.name = "run" + std::to_string(i), .steps = 50, .layers = 1, .maps = 1});
+  const std::string page = report_of(dir, runs);
+  EXPECT_EQ(data_of(page)["attention"].size(), 16u);
+  EXPECT_THAT(page, HasSubstr("The attention maps of 2 more arms are omitted"));
+}
+
+TEST(Report, without_curves_contains_no_library_of_charts) {
+  const ScratchDir dir;
+  RunRecord run = record({});
+  run.metrics = {};  // as a row of index.csv
+  const std::vector<RunRecord> runs{run};
+  write_report(make_study(runs), dir / "row.html", "a row");
+  EXPECT_LT(contents(dir / "row.html").size(), 60'000u) << "dygraphs alone has 125 kB";
+}
+
 TEST(Report, stays_below_2_mb_with_all_sections) {
   const ScratchDir dir;
   std::vector<SyntheticRun> twelve;
@@ -240,6 +259,7 @@ TEST(Comparison, of_a_sweep_has_all_files_and_removes_those_of_an_earlier_one) {
 
 TEST(Comparison, replaces_nothing_in_a_folder_of_other_files) {
   const ScratchDir dir;
+  fs::create_directory(dir / "mine");
   put(dir / "mine/lr_optimum.csv", "precious");
   EXPECT_THAT(
       [&] { require_comparison_folder(dir / "mine"); },

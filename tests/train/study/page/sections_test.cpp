@@ -19,7 +19,7 @@ using test::write_run;
 using testing::AnyOf;
 
 /// Returns the section of runs, in a page in this folder.
-std::string runs_section_of(const std::vector<RunRecord>& runs, const fs::path& folder = "") {
+std::string runs_html_of(const std::vector<RunRecord>& runs, const fs::path& folder = "") {
   const Study study = make_study(runs);
   return runs_section(study, lr_curves(study), folder);
 }
@@ -30,7 +30,7 @@ TEST(RunsSection, links_the_files_that_each_run_has) {
   put(run / "stdout.log", "step 1\n");
   const std::vector<RunRecord> runs{load_run(run)};
   fs::remove(run / "config.yaml");
-  EXPECT_THAT(runs_section_of(runs, dir / "pages"),
+  EXPECT_THAT(runs_html_of(runs, dir / "pages"),
               HasSubstr("<td class=\"left files\"><a href=\"../runs/a%20b%231/metrics.jsonl\">"
                         "metrics</a><a href=\"../runs/a%20b%231/stdout.log\">log</a></td></tr>"))
       << "there is no config.yaml";
@@ -39,8 +39,8 @@ TEST(RunsSection, links_the_files_that_each_run_has) {
 TEST(RunsSection, marks_each_row_of_a_study_with_the_color_of_its_arm) {
   const std::vector<RunRecord> runs =
       records({{.arm = "diff"}, {.arm = "diff", .seed = 3}, {.arm = "diff_v2", .seed = 2}});
-  EXPECT_THAT(runs_section_of(runs), AllOf(HasSubstr("arm-0\"></span>diff</th>"),
-                                           HasSubstr("arm-1\"></span>diff_v2</th>")));
+  EXPECT_THAT(runs_html_of(runs), AllOf(HasSubstr("arm-0\"></span>diff</th>"),
+                                        HasSubstr("arm-1\"></span>diff_v2</th>")));
 }
 
 TEST(RunsSection, explains_the_columns_of_each_table) {
@@ -50,7 +50,7 @@ TEST(RunsSection, explains_the_columns_of_each_table) {
     results.push_back({.arm = "diff_v2", .seed = seed, .loss = 2.2 + 0.02 * seed});
   }
   const std::vector<RunRecord> runs = records(results);
-  const std::string html = runs_section_of(runs);
+  const std::string html = runs_html_of(runs);
   const std::size_t details = html.find("<details>");
   ASSERT_NE(details, html.npos);
   EXPECT_THAT(

@@ -80,8 +80,7 @@ TEST_F(Results, give_the_verdicts_and_tables_of_the_run_directories_even_if_pool
     EXPECT_THAT(contents(project / file), Not(HasSubstr(project.path().string())));
   const auto report = [&](std::vector<std::string> inputs, const std::string& name) {
     inputs.insert(inputs.begin(), "report");
-    inputs.insert(inputs.end(),
-                  {"--claims", "claims.yaml", "--out", name});
+    inputs.insert(inputs.end(), {"--claims", "claims.yaml", "--out", name});
     std::string text = difftape(inputs).out;
     return text.substr(0, text.find("\nreport: "));
   };
@@ -284,9 +283,8 @@ TEST(CommittedResults, reproduce_their_committed_verdicts) {
     for (const std::string& index : parts((results / file).parent_path(), indexes))
       words.push_back(index);
     if (words.size() == 1) words.push_back((results / file).parent_path() / "index.csv");
-    words.insert(words.end(),
-                 {"--baseline", "softmax", "--claims", root / "configs/studies" / claims, "--out",
-                  dir / "out"});
+    words.insert(words.end(), {"--baseline", "softmax", "--claims",
+                               root / "configs/studies" / claims, "--out", dir / "out"});
     const Outcome outcome = test::run(words, {.directory = dir.path()});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
     EXPECT_EQ(contents(dir / "out/verdicts.csv"), contents(results / file));
@@ -301,9 +299,9 @@ TEST(CommittedResults, reproduce_their_committed_learning_rates) {
     if (file.path().filename() != "lr_optimum.csv") continue;
     SCOPED_TRACE(file.path());
     const ScratchDir dir;
-    const Outcome outcome = test::run({"report", file.path().parent_path() / "index.csv",
-                                       "--baseline", "softmax", "--out", dir / "out"},
-                                      {.directory = dir.path()});
+    const Outcome outcome =
+        test::run({"report", file.path().parent_path() / "index.csv", "--out", dir / "out"},
+                  {.directory = dir.path()});
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
     EXPECT_EQ(contents(dir / "out/lr_optimum.csv"), contents(file.path()));
     ++checked;

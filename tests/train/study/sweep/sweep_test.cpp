@@ -46,6 +46,26 @@ TEST_F(Sweep, trains_every_arm_and_reports_the_baseline_first) {
   EXPECT_THAT(page, AllOf(Not(HasSubstr("src=\"http")), Not(HasSubstr("href=\"http"))));
 }
 
+TEST_F(Sweep, stores_its_baseline_for_reports) {
+  ASSERT_EQ(sweep().exit, 0);
+  const std::string printed = test::output(project.difftape({"report", "out"}));
+  EXPECT_THAT(printed, HasSubstr("val vs softmax")) << "and not vs diff_v1, the first of the arms";
+  fs::rename(project / "out/index.csv", project / "index.csv");
+  fs::copy_file(project / "out/config.csv", project / "config.csv");
+  EXPECT_THAT(test::output(project.difftape({"report", "index.csv"})), HasSubstr("val vs softmax"));
+}
+
+TEST_F(Sweep, cannot_compare_or_continue_in_a_new_directory) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--compare"}, {"--run", "softmax"}}) {
+    std::vector<std::string> words{"sweep", "s.yaml", "--out", "auto"};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_THAT(test::error(64, project.difftape(words)),
+                HasSubstr("--out auto names a new directory, but --run and --compare need"));
+  }
+  EXPECT_FALSE(exists("runs"));
+}
+
 TEST_F(Sweep, an_arm_equals_the_run_that_train_writes) {
   ASSERT_EQ(sweep().exit, 0);
   for (const std::string arm : {"softmax", "diff_v1", "diff_v2"}) {

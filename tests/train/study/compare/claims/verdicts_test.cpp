@@ -97,7 +97,7 @@ TEST(Verdicts, show_the_interval_that_decides) {
   const auto results = decide(file, std::vector<Measured>(5, pairs(-0.1)));
   // scipy.stats.t.interval(0.99, 7, -0.1, 0.01 / sqrt(7)): +-0.01323.
   EXPECT_THAT(numbers_text(results[0]),
-              AllOf(HasSubstr("difference -0.1000 (-0.1089 to -0.0911), 8 seeds at lr 0.01"),
+              AllOf(HasSubstr(" -0.1000 (-0.1089 to -0.0911), 8 seeds at lr 0.01"),
                     EndsWith("; 99 % interval -0.1132 to -0.0868")));
 }
 

@@ -163,7 +163,7 @@ TEST_F(Prepare, json_lines_are_recognized_and_their_faults_explained) {
   for (const char* name : {"out.bin", "out.bin.json"}) fs::remove(dir / name);
   put(dir / "s.jsonl", "{\"text\": \"ok\"}\n{\"text\": \"a\\ud800b\"}\n");
   fails<DataError>(request({"s.jsonl"}),
-                   "s.jsonl:2: is not valid JSON near byte 17: invalid string: "
+                   "s.jsonl:2: is not valid JSON near byte 18: invalid string: "
                    "surrogate U+D800..U+DBFF must be followed by "
                    "U+DC00..U+DFFF; remove the lone surrogate");
   put(dir / "l.jsonl", "{\"text\": \"caf\xe9\"}\n");

@@ -33,14 +33,14 @@ struct Tokenizer {
 };
 
 /// Calls `see` with parts of `text` and their tokens. The parts are about kPartBytes long and end
-/// with lines, where a tokenizer can be interrupted, so that long texts need little memory.
+/// with lines, so long texts need little memory.
 /// `continues` is true for text that continues a document after the end of a line.
 void encode_in_parts(
     const Tokenizer& tokenizer, std::string_view text, bool continues,
     const std::function<void(std::string_view, std::span<const std::int32_t>)>& see);
 inline constexpr std::size_t kPartBytes = std::size_t{256} << 10;
 
-/// What a tokenizer loses of a text: characters that are missing from the decoded tokens.
+/// Losses of a text by a tokenizer: characters that are missing from the decoded tokens.
 struct TextLoss {
   Index unknown = 0;                               ///< tokens for characters out of the vocabulary
   Index newlines = 0, spaces = 0, characters = 0;  ///< others are counted as characters

@@ -1,5 +1,5 @@
 // The lock of a directory: a lock of its file `lock`, or where the file system has no locks, the
-// machine and the number of the process in that file.
+// machine, the number of the process and when it began, in that file.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <system_error>
 
@@ -34,12 +35,30 @@ std::string machine() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// Returns true if the file names a process of this machine that has not ended.
+/// Returns when a process began, in ticks since the machine did; empty if there is none. A number
+/// that a later process got has another time.
+std::string start_of(const std::string& process) {
+  std::ifstream stat("/proc/" + process + "/stat");
+  std::string field;
+  while (stat >> field && !field.ends_with(')')) {
+  }
+  for (int after_name = 0; after_name < 20; ++after_name) stat >> field;  // starttime, proc(5)
+  return field;
+}
+
+std::string name_of(const std::string& process) {
+  return fmt::format("{} {} {}", machine(), process, start_of(process));
+}
+
+/// Returns true if the file names another process of this machine that has not ended.
 bool names_live_process(int file) {
   std::array<char, 512> text{};
   if (pread(file, text.data(), text.size() - 1, 0) <= 0) return false;
   const std::string whole = text.data(), before = machine() + " ";
-  return whole.starts_with(before) && is_there("/proc/" + whole.substr(before.size()));
+  if (!whole.starts_with(before)) return false;
+  const std::string process = whole.substr(before.size(), whole.rfind(' ') - before.size());
+  return process != std::to_string(getpid()) && !start_of(process).empty() &&
+         whole == name_of(process);
 }
 
 void warn_once(const std::filesystem::path& dir) {
@@ -87,7 +106,7 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& dir)
   }
   warn_once(dir);
   names_process_ = true;
-  if (ftruncate(file_.number(), 0) != 0 || !file_.write(fmt::format("{} {}", machine(), getpid())))
+  if (ftruncate(file_.number(), 0) != 0 || !file_.write(name_of(std::to_string(getpid()))))
     throw cannot_lock(dir);
 }
 

@@ -10,7 +10,7 @@
 #include "core/distributed.h"
 #include "train/app/commands.h"
 #include "train/app/plan.h"
-#include "train/run/loop/initial_settings.h"
+#include "train/run/checkpoint/initial_settings.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/claims/verdicts.h"
 #include "train/study/sweep/sweep.h"

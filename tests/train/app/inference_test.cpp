@@ -1,4 +1,6 @@
 // `difftape eval` and `difftape generate`, run as programs.
+#include <regex>
+
 #include "tests/train/run/loop/tiny.h"
 
 namespace difftape::app {
@@ -107,6 +109,23 @@ TEST_F(Inference, eval_detects_whether_the_data_changed) {
   EXPECT_EQ(json({"eval", "run", "--set", "data.path=moved.txt"})["loss"], logged);
 }
 
+TEST_F(Inference, eval_of_initial_weights_with_other_settings_is_an_error) {
+  const std::regex keys(" *(rope_theta|eos_token_id):.*\n");  // are not named in small.yaml
+  put(project / "small.yaml", std::regex_replace(contents(project / "tiny.yaml"), keys, ""));
+  const auto train = [&](const std::string& run, const std::string& assignment) {
+    test::output(difftape({"train", "small.yaml", "--out", run, "--set", assignment}));
+    put(project / (run + ".yaml"), "base: small.yaml\ntrain.init_from: " + run + "\n");
+  };
+  train("theta", "model.rope_theta=500");
+  EXPECT_THAT(error(78, {"eval", "theta.yaml"}),
+              HasSubstr("model.rope_theta is 500 in the checkpoint, 10000 here"));
+  EXPECT_EQ(json({"eval", "theta.yaml", "--set", "model.rope_theta=500"})["loss"],
+            json({"eval", "theta"})["loss"]);
+  train("documents", "data.eos_token_id=10");
+  EXPECT_THAT(error(78, {"eval", "documents.yaml"}),
+              HasSubstr("data.eos_token_id is 10 in the checkpoint, -1 here"));
+}
+
 TEST_F(Inference, eval_reports_errors) {
   EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}),
               HasSubstr("--batches: expected an integer of at least 1, got "));
@@ -117,7 +136,7 @@ TEST_F(Inference, eval_reports_errors) {
               HasSubstr("only data.*, train.*, model.max_seq_len"));
   put(project / "short.txt", "x");
   EXPECT_THAT(error(65, {"eval", "run", "--data", "short.txt"}),
-              HasSubstr("has 1 bytes, but must have at least two"));
+              HasSubstr("no file has two bytes, but validation needs a token and the next"));
 }
 
 TEST_F(Inference, generate_prints_the_prompt_and_its_continuation) {

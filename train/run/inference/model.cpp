@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
+#include "train/run/checkpoint/initial_settings.h"
 #include "train/run/config/config.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
@@ -66,7 +67,9 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
     named.tokenizer = tokenizer_of_weights(*weights);
   } else {
-    named.config = load_config(where.string(), overrides).config;
+    const ResolvedConfig resolved = load_config(where.string(), overrides);
+    static_cast<void>(other_initial_settings(resolved));  // throws if the weights would be wrong
+    named.config = resolved.config;
     const std::string& from = named.config.train.init_from;
     if (!from.empty()) {
       weights.emplace(find_checkpoint(from));

@@ -1,4 +1,4 @@
-#include "train/run/loop/initial_settings.h"
+#include "train/run/checkpoint/initial_settings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "layers/language_model.h"
 #include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/writer.h"
@@ -46,10 +47,12 @@ ModelConfig with_values(const ModelConfig& config) {
   return model;
 }
 
-std::vector<KeyDifference> model_differences(const ModelConfig& made, const ModelConfig& wanted) {
+std::vector<KeyDifference> differences_of_weights(const Config& made, const Config& wanted) {
   Config a, b;
-  a.model = with_values(made);
-  b.model = with_values(wanted);
+  a.model = with_values(made.model);
+  b.model = with_values(wanted.model);
+  a.data.eos_token_id = made.data.eos_token_id;  // attention stays within documents
+  b.data.eos_token_id = wanted.data.eos_token_id;
   if (fields_of(a.model.attention) == fields_of(b.model.attention))
     a.model.attention.kind = b.model.attention.kind;
   return differences(a, b);
@@ -60,13 +63,14 @@ std::vector<KeyDifference> model_differences(const ModelConfig& made, const Mode
 std::vector<std::string> other_initial_settings(const ResolvedConfig& resolved) {
   const std::string& from = resolved.config.train.init_from;
   if (from.empty()) return {};
+  const NameScope scope("train.init_from");
   const Checkpoint weights(find_checkpoint(from));
   const std::string where = weights.path().string();
   const Config made = config_from_yaml(weights.meta().config_yaml, where);
   LanguageModel model(resolved.config.model);
   weights.require_fits(model.parameters());
   std::vector<std::string> all, unnamed, remedies;
-  for (const auto& [key, before, now] : model_differences(made.model, resolved.config.model)) {
+  for (const auto& [key, before, now] : differences_of_weights(made, resolved.config)) {
     all.push_back(fmt::format("{} is {} in the checkpoint, {} here", key, before, now));
     if (resolved.origins.contains(key) || std::ranges::count(kOfTraining, key) > 0) continue;
     unnamed.push_back(all.back());

@@ -161,6 +161,7 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   std::vector<Index> scored(losses.size());
   HeldOutLosses origins(data, request.batches);
   for (Index i = begin; i < end; ++i) {
+    if (request.stopped && request.stopped()) throw ValidationStopped();
     const Batch batch = data.val_batch(i);
     const LossTerms terms = terms_of(model, batch, request, score);
     losses[i] = static_cast<double>(terms.cross_entropy);
@@ -237,6 +238,7 @@ std::vector<double> PositionLosses::means() const {
   std::vector<double> means;
   for (size_t at = 0; at < sums_.size(); ++at)
     means.push_back(counts_[at] > 0 ? sums_[at] / static_cast<double>(counts_[at]) : kNaN);
+  while (!means.empty() && counts_[means.size() - 1] == 0) means.pop_back();
   return means;
 }
 

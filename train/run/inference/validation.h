@@ -1,6 +1,8 @@
 #pragma once
 // Validation of a model during and after training.
 
+#include <exception>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -90,7 +92,12 @@ struct ValidationRequest {
   Precision precision = Precision::full;
   Tape::Events events{};   ///< events of the tapes
   bool positions = false;  ///< also measure loss_by_position
+  /// Asked before each batch, unless empty: true ends the validation by ValidationStopped.
+  std::function<bool()> stopped{};
 };
+
+/// Thrown by validate() if ValidationRequest::stopped returns true.
+class ValidationStopped : public std::exception {};
 
 /// Results of a validation.
 struct Validation {

@@ -133,7 +133,8 @@ Validation TrainState::validate(const Tape::Events& events) {
                        {.batches = batches_to_validate(config, step, data->val_batches()),
                         .eos_token_id = config.data.eos_token_id,
                         .precision = precision,
-                        .events = events});
+                        .events = events,
+                        .stopped = step == config.train.steps ? stopped : nullptr});
 }
 
 Diagnostics TrainState::diagnose() {

@@ -82,7 +82,7 @@ struct TrainState {
   /// Returns the observer of the layers in a training step, null if there is none.
   Observer* step_observer();
   /// Validates on the first batches_to_validate() batches. `events` receive the events of the
-  /// tapes.
+  /// tapes. Throws ValidationStopped if `stopped` returns true after the last step.
   Validation validate(const Tape::Events& events = {});
   /// Measures the model (train/run/diagnostics) without changing it.
   Diagnostics diagnose();
@@ -108,6 +108,7 @@ struct TrainState {
   std::unique_ptr<Dataset> data;
   std::vector<TreeSum> gradient_sums;  ///< by parameter, over the leaves of this process
   Schedule schedule;
+  std::function<bool()> stopped;  ///< asked during the validation after the last step, unless empty
   stats::SpikeDetector loss_spikes, grad_spikes;
   SpikeGuard guard;
   /// Gradient norms of all steps so far, before clipping; NaN if a resumed run did not log one.

@@ -162,9 +162,15 @@ system::Exit run_steps(TrainState& state, const Records& records, const TrainReq
   ProfiledSteps profiled(request.profile, state.step, steps);
   Clock::time_point saved = Clock::now();
   ThreadWatch threads;
+  if (distributed::count() == 1)
+    state.stopped = [&] { return stop.received() != system::Exit::ok; };
   while (state.step < steps) {
-    const RunEnd end =
-        profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop, saved); });
+    RunEnd end;
+    try {
+      end = profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop, saved); });
+    } catch (const ValidationStopped&) {  // the step is not logged; resuming repeats it
+      end.exit = stop.received();
+    }
     const bool ends = end.exit != system::Exit::ok;
     if (const std::string note = threads.note(); writer && !note.empty()) writer->note(note);
     const WholeOptimizer whole(state.optimizer, end.diverged.has_value());

@@ -231,6 +231,16 @@ class AllocationsByLine : public std::stringbuf {
   }
 };
 
+TEST(Trainer, a_signal_ends_the_validation_after_the_last_step) {
+  TinyProject project;
+  project.config.train.steps = 3;
+  project.config.train.eval_interval = 1;
+  TrainState state(project.config);
+  state.stopped = [] { return true; };
+  for (int step = 1; step < 3; ++step) EXPECT_GT(take_logged_step(state).val_loss, 0);
+  EXPECT_THROW(take_logged_step(state), ValidationStopped);
+}
+
 TEST(Trainer, allocates_no_tensor_after_the_second_step_with_1_or_2_threads) {
   for (const std::string& kind : attention_kinds()) {
     for (const int threads : {1, 2}) {
@@ -245,9 +255,9 @@ TEST(Trainer, allocates_no_tensor_after_the_second_step_with_1_or_2_threads) {
       AllocationsByLine lines;
       std::ostream console(&lines);
       ASSERT_EQ(train(config, {.out = project / "run", .console = &console}), system::Exit::ok);
-      ASSERT_EQ(lines.seen.size(), 14u) << "a line for the data, one per step, and a last line";
-      EXPECT_GT(lines.seen[2], before + 50) << "the pool was empty before";
-      EXPECT_EQ(lines.seen[2], lines.seen.back()) << kind << ", threads " << threads;
+      ASSERT_EQ(lines.seen.size(), 15u) << "two lines for the data, one per step, and a last line";
+      EXPECT_GT(lines.seen[3], before + 50) << "the pool was empty before";
+      EXPECT_EQ(lines.seen[3], lines.seen.back()) << kind << ", threads " << threads;
     }
   }
 }

@@ -39,9 +39,10 @@ void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
   for (const fs::path& path : system::all_paths_in(dir)) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    throw_if<MissingInput>(!fs::status_known(status), "cannot read {}: {}", dir.string(),
+    const bool leads_nowhere = error == std::errc::too_many_symbolic_link_levels;
+    if (leads_nowhere || (fs::status_known(status) && !is_directory(status))) continue;
+    throw_if<MissingInput>(!is_directory(status), "cannot read {}: {}", path.string(),
                            error.message());
-    if (!is_directory(status)) continue;
     if (system::is_there(path / "status.json"))
       found.push_back(path);
     else if (!fs::is_symlink(path, error))

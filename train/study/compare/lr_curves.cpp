@@ -120,7 +120,8 @@ OwnRuns own_runs(const LrCurve& curve) {
 LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
   const Quantity& loss = quantity("final_loss");
   LrGap gap{paired(loss, curve.own.runs, baseline.own.runs), true};
-  if (gap.difference.pairs == 0)
+  gap.of_own_runs = gap.difference.pairs > 0;
+  if (!gap.of_own_runs)
     gap.difference = paired(loss, chosen_runs(curve).runs, chosen_runs(baseline).runs);
   else if (curve.own.chosen_from == 1 && baseline.own.chosen_from == 1)
     return gap;

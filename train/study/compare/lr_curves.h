@@ -25,10 +25,10 @@ stats::PairedDifference paired(const Quantity& metric, std::span<const RunRecord
 /// An arm at one learning rate.
 struct LrPoint {
   double lr;
-  stats::Interval loss;  ///< mean of `values`
-  int runs, diverged;    ///< number of complete runs, and of diverged ones among them
-  std::vector<double> values;                    ///< final losses by ascending seed, nats per token
-  std::vector<std::uint64_t> seeds = {};         ///< seeds of `values`
+  stats::Interval loss;        ///< mean of `values`
+  int runs, diverged;          ///< number of complete runs, and of diverged ones among them
+  std::vector<double> values;  ///< final losses by ascending seed, nats per token
+  std::vector<std::uint64_t> seeds = {};  ///< seeds of `values`
   std::vector<const RunRecord*> of = {};  ///< runs of `values`
 };
 
@@ -38,7 +38,8 @@ std::vector<LrPoint> lr_points(const Arm& arm);
 const LrPoint* best_point(std::span<const LrPoint> points);
 
 /// The complete runs that stand for an arm in a comparison: all runs of an arm with one rate; else
-/// the runs at lr* whose seeds did not choose it; else the runs at the rate of the lowest mean loss.
+/// the runs at lr* whose seeds did not choose it; else the runs at the rate of the lowest mean
+/// loss.
 struct OwnRuns {
   double lr = kNaN;
   std::vector<const RunRecord*> runs = {};
@@ -50,6 +51,8 @@ struct LrGap {
   stats::PairedDifference difference;  ///< no pairs if it is unknown
   /// True: from runs at rates that their seeds did not choose. False: from the ladder's best rate.
   bool fresh = false;
+  /// False: the arm's own runs and the baseline's share no seed; these are the ladders' best rates.
+  bool of_own_runs = true;
 };
 
 /// An arm over learning rates. An arm of a study has one size and one task.

@@ -284,7 +284,8 @@ namespace {
 /// are compared separately. Arms that are sizes themselves are compared with each other.
 std::vector<std::string> swept_sizes(std::span<const RunRecord> runs) {
   std::vector<std::string> keys;
-  for (const char* key : {"model.d_model", "model.num_layers"}) {
+  for (const char* key : {"model.d_model", "model.num_layers", "model.d_ff", "model.num_heads",
+                          "model.num_kv_heads", "model.head_dim", "model.vocab_size"}) {
     std::map<std::string, std::string> of_arm;
     const bool varies = std::ranges::any_of(runs, [&](const RunRecord& run) {
       const std::string value = run.value(key);

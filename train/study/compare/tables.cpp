@@ -91,7 +91,9 @@ Columns loss_columns(const Study& study, std::span<const LrCurve> curves) {
   for (const LrCurve& curve : curves) {
     const auto losses = mapped(curve.own.runs, [](auto* run) { return run->number("final_loss"); });
     const stats::Interval loss = stats::mean_interval(losses);
-    const auto& [difference, p, pairs, error, degrees] = curve.gap.difference;
+    const stats::PairedDifference of_row =
+        curve.gap.of_own_runs ? curve.gap.difference : stats::PairedDifference{};
+    const auto& [difference, p, pairs, error, degrees] = of_row;
     const auto signed_loss = [](double value) { return number(value, "{:+.4f}", "-"); };
     columns.cells.push_back({written(loss.mean, Format::loss),
                              written(loss.half_width, Format::loss), signed_loss(difference.mean),
@@ -161,8 +163,7 @@ system::Table arm_table(const Study& study, std::span<const LrCurve> curves) {
       states{{{"", "state", true}}, {}};
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const OwnRuns& own = curves[i].own;
-    table.rows.push_back(
-        {curves[i].arm, system::grouped(curves[i].parameters), rate_text(own.lr)});
+    table.rows.push_back({curves[i].arm, system::grouped(curves[i].parameters), rate_text(own.lr)});
     chosen.cells.push_back({own.chosen_from > 1 ? fmt::to_string(own.chosen_from) : "-"});
     seeds.cells.push_back({fmt::to_string(own.runs.size())});
     states.cells.push_back({describe_states(study.arms[i].runs())});
@@ -218,8 +219,7 @@ system::Table lr_table(std::span<const LrCurve> curves) {
         {curve.arm, system::grouped(curve.parameters), fmt::to_string(curve.ladder.size()),
          fmt::to_string(curve.seeds.size()), fmt::format("{} of {}", diverged, runs),
          rate_text(found.lr), rate_text(found.low), rate_text(found.high),
-         written(found.loss, Format::loss),
-         written(curve.sensitivity.mean, Format::loss),
+         written(found.loss, Format::loss), written(curve.sensitivity.mean, Format::loss),
          written(curve.sensitivity_limits.low, Format::loss),
          written(curve.sensitivity_limits.high, Format::loss)});
   }

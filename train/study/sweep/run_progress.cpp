@@ -145,7 +145,7 @@ std::string describe_counts(std::span<const RunProgress> runs, double eta) {
                                RunState::stopped, RunState::failed}) {
     if (const auto n = count(state); n > 0) text += fmt::format("  {} {}", n, to_string(state));
   }
-  return text + "  ETA " + system::describe_duration(eta);
+  return eta > 0 ? text + "  ETA " + system::describe_duration(eta) : text;
 }
 
 std::string describe_result(const fs::path& run_dir, const RunProgress& progress) {

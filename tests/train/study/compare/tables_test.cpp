@@ -2,6 +2,7 @@
 
 #include "tests/train/study/compare/synthetic_study.h"
 #include "train/study/compare/claims/output.h"
+#include "train/study/compare/lr_curves.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {
@@ -178,6 +179,44 @@ TEST(ArmTable, shows_a_swept_arm_at_its_best_rate_and_says_so) {
   EXPECT_EQ(cell(results, "diff_v2", "final loss vs softmax", "difference"), "+0.0525");
 }
 
+TEST(ArmTable, shows_no_difference_to_runs_of_other_seeds) {
+  std::vector<Result> results;
+  for (const char* arm : {"softmax", "diff_v2"})
+    for (const double lr : {1e-3, 2e-3, 4e-3})
+      for (const int seed : {1, 2, 3})
+        results.push_back({.arm = arm, .lr = lr, .seed = seed, .loss = lr == 2e-3 ? 2.2 : 2.3});
+  const std::string against = "final loss vs softmax";
+  EXPECT_EQ(cell(results, "diff_v2", against, "difference"), "+0.0000");
+  for (const int seed : {11, 12})
+    results.push_back({.arm = "diff_v2", .lr = 2e-3, .seed = seed, .loss = 2.1});
+  EXPECT_EQ(cell(results, "diff_v2", "final loss", "mean"), "2.1000") << "of the new seeds";
+  EXPECT_EQ(cell(results, "diff_v2", against, "difference"), "no such cell");
+  for (const int seed : {1, 2, 3})
+    results.push_back({.arm = "diff_v1", .lr = 2e-3, .seed = seed, .loss = 2.25});
+  EXPECT_EQ(cell(results, "diff_v1", against, "difference"), "+0.0500");
+  EXPECT_EQ(cell(results, "diff_v2", against, "difference"), "-");
+  EXPECT_EQ(cell(results, "diff_v2", against, "pairs"), "-");
+}
+
+TEST(ArmTable, compares_each_size_with_its_own_baseline) {
+  std::vector<Result> results;
+  for (const bool wide : {false, true}) {
+    for (const int seed : {1, 2}) {
+      const std::map<std::string, std::string> size{{"model.d_ff", wide ? "48" : "24"}};
+      results.push_back({.seed = seed, .loss = wide ? 2.1 : 2.3, .config = size});
+      results.push_back(
+          {.arm = "diff_v2", .seed = seed, .loss = wide ? 2.05 : 2.2, .config = size});
+    }
+  }
+  const std::vector<RunRecord> runs = records(results);
+  const Study study = make_study(runs);
+  std::vector<double> differences;
+  for (const LrCurve& curve : lr_curves(study))
+    if (curve.name == "diff_v2") differences.push_back(curve.gap.difference.difference.mean);
+  EXPECT_THAT(differences, testing::ElementsAre(testing::DoubleNear(-0.1, 1e-12),
+                                                testing::DoubleNear(-0.05, 1e-12)));
+}
+
 TEST(ArmTable, counts_a_diverged_run_with_the_loss_of_a_uniform_guess) {
   std::vector<Result> results = four_seeds();
   results[1].state = run::RunState::diverged;  // diff_v2, seed 1
@@ -187,7 +226,7 @@ TEST(ArmTable, counts_a_diverged_run_with_the_loss_of_a_uniform_guess) {
   EXPECT_EQ(cell(results, "diff_v2", "", "state"), "3 finished, 1 diverged at 12");
 }
 
-TEST(ArmTable, compares_each_size_with_its_own_baseline) {
+TEST(ArmTable, compares_sizes_that_differ_in_the_inner_width_alone) {
   std::vector<Result> results;
   for (const char* size : {"32", "64"}) {
     for (Result each : four_seeds()) {

@@ -103,6 +103,7 @@ std::vector<LrCurve> two_sizes() {
       each.d_model = fmt::to_string(size);
       each.parameters = size * 100000;
       each.is_baseline = each.name == "softmax";
+      each.unit = "nats per token";
       each.optimum = {.lr = 9e-3, .low = 8e-3, .high = 1e-2, .loss = 2.09};
       if (!each.is_baseline) each.gap = {{{-0.01, 0.004}, 0.01, 6}, true};
       curves.push_back(each);

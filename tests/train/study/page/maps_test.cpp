@@ -102,7 +102,7 @@ TEST(Grid, is_a_map_of_the_mean_loss_over_two_keys_for_each_kind_of_attention) {
   const auto map = grid_of(grid()).data[0];
   EXPECT_EQ(map["x"], "lr");
   EXPECT_EQ(map["y"], "max_grad_norm");
-  EXPECT_EQ(map["meaning"], "nats per token");
+  EXPECT_EQ(map["meaning"], "nats per byte");
   EXPECT_EQ(map["panels"].dump(),
             R"([{"arm":"softmax","columns":["0.0001","0.001","0.01"],"rows":["0.5","1"],)"
             R"("values":[2.6501,2.651,2.66,2.1501,2.151,2.16]},)"
@@ -137,7 +137,7 @@ TEST(Grid, stays_within_the_task_of_the_baseline) {
   }
   const auto map = grid_of(results).data[0];
   EXPECT_EQ(map["panels"], grid_of(grid()).data[0]["panels"]);
-  EXPECT_EQ(map["meaning"], "nats per token; 20 steps");
+  EXPECT_EQ(map["meaning"], "nats per byte; 20 steps");
 }
 
 TEST(Grid, is_empty_for_learning_rates_or_kinds_alone) {

@@ -109,7 +109,7 @@ TEST_F(Results, are_not_trained_again_and_count_in_tables_and_verdicts) {
   EXPECT_EQ(std::ranges::count(from, "results/a"), 12);
   EXPECT_EQ(std::ranges::count(states, "queued"), 0);
   put(project / "whole.yaml", contents(project / "s.yaml"));
-  difftape({"sweep", "whole.yaml", "--out", "c", "--set", "sweep.results=\"\""});
+  difftape({"sweep", "whole.yaml", "--out", "c", "--set", "sweep.results="});
   EXPECT_EQ(contents(project / "b/verdicts.csv"), contents(project / "c/verdicts.csv"));
   EXPECT_EQ(column("b/index.csv", "val_loss"), column("c/index.csv", "val_loss"));
   difftape({"report", "b", "--claims", "claims.yaml", "--out", "again"});
@@ -157,7 +157,7 @@ TEST_F(Results, from_another_configuration_or_other_data_stop_the_sweep) {
       << "what only logs makes no other configuration";
   put(project / "val.txt", test::tiny_text());
   difftape({"sweep", "s.yaml", "--out", "d", "--set", "sweep.seeds=[1]", "--set",
-            "data.val_path=[val.txt]", "--set", "sweep.results=\"\""});
+            "data.val_path=[val.txt]", "--set", "sweep.results="});
   commit("d", "results/d");
   put(project / "val.txt", test::tiny_text() + "more");
   EXPECT_THAT(

@@ -89,31 +89,6 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 
 namespace {
 
-/// Returns the indices of the tests with a p value, smallest first.
-std::vector<std::size_t> ascending_order(std::span<const double> p) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < p.size(); ++i)
-    if (!std::isnan(p[i])) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
-  return order;
-}
-
-}  // namespace
-
-std::vector<double> holm(std::span<const double> p) {
-  const std::vector<std::size_t> order = ascending_order(p);
-  std::vector<double> adjusted(p.begin(), p.end());
-  double largest = 0;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    largest = std::max(largest, p[order[rank]] * static_cast<double>(order.size() - rank));
-    adjusted[order[rank]] = std::min(largest, 1.0);
-  }
-  return adjusted;
-}
-
-namespace {
-
 double count_of(const SizeGaps& size) { return static_cast<double>(size.gaps.size()); }
 
 /// Returns the unbiased variance of a sample of at least two.

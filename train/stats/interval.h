@@ -55,11 +55,6 @@ ErrorPart sum_of_errors(std::span<const ErrorPart> parts);
 /// for differences of 0, and otherwise the p value of the sign test, 2^(1-n). NaN propagates.
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b);
 
-/// Returns p values adjusted by Holm's step-down correction (1979), which controls the family-wise
-/// error rate. The order is kept and ties get the same value. A NaN does not count as a test and
-/// stays NaN.
-std::vector<double> holm(std::span<const double> p);
-
 /// Differences at one size, one per seed.
 struct SizeGaps {
   double size;  ///< above 0

@@ -146,35 +146,6 @@ TEST(ErrorParts, add_up_with_the_degrees_of_welch_and_satterthwaite) {
   EXPECT_EQ(one.degrees, 5) << "a part without variance has no influence";
 }
 
-TEST(Holm, steps_down_from_the_smallest) {
-  const std::vector<double> adjusted = holm(std::array{0.01, 0.04, 0.03, 0.005});
-  const std::array expected{0.03, 0.06, 0.06, 0.02};
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-15);
-}
-
-TEST(Holm, gives_ties_one_value_and_no_more_than_one) {
-  const std::vector<double> adjusted = holm(std::array{0.5, 0.6, 0.02, 0.02});
-  EXPECT_EQ(adjusted, (std::vector{1.0, 1.0, 0.08, 0.08}));
-}
-
-TEST(Holm, does_not_count_nan_as_a_test) {
-  const std::vector<double> adjusted = holm(std::array{0.01, kNaN, 0.02, kNaN});
-  EXPECT_DOUBLE_EQ(adjusted[0], 0.02);
-  EXPECT_DOUBLE_EQ(adjusted[2], 0.02);
-  EXPECT_TRUE(std::isnan(adjusted[1]) && std::isnan(adjusted[3]));
-  EXPECT_TRUE(holm({}).empty());
-}
-
-RC_GTEST_PROP(Holm, never_lowers_and_keeps_the_order, (std::vector<unsigned> draws)) {
-  std::vector<double> p;
-  for (const unsigned draw : draws) p.push_back((draw % 1001) / 1000.0);
-  const std::vector<double> adjusted = holm(p);
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    RC_ASSERT(adjusted[i] >= p[i] && adjusted[i] <= 1);
-    for (std::size_t j = 0; j < p.size(); ++j) RC_ASSERT(p[i] > p[j] || adjusted[i] <= adjusted[j]);
-  }
-}
-
 constexpr double kSizes[] = {67000, 230000, 670000};
 
 /// Differences at several sizes; with `shared`, all sizes have the same seeds.

@@ -65,9 +65,6 @@ run() {
       "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours --processes 2 $(rounds 10)
       echo
       OMP_NUM_THREADS=1 "$bin/bench_peers" step configs/bench/d384.yaml --candidates ours $(rounds 5)
-      echo
-      OMP_NUM_THREADS=1 "$bin/difftape" plan configs/bench/d384.yaml --processes 1,2 --bandwidth 5 \
-        --latency 1
       ;;
     start)
       "$bin/bench_peers" start configs/base/text_0.9m.yaml --candidates ours,torch,torch-compile $(rounds 5)

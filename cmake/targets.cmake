@@ -225,7 +225,7 @@ difftape_sources(train_sources train)
 set(many_models ${train_sources})
 list(FILTER many_models EXCLUDE REGEX "/train/app/(gradcheck/|commands_f64\\.)")  # difftape-f64 proves
 difftape_program(difftape f32 train/app/main.cpp ${many_models})
-# difftape-f64 trains, replays and checks one model; only difftape compares many.
+# difftape-f64 trains, verifies and checks one model; only difftape compares many.
 set(one_model ${train_sources})
 list(FILTER one_model EXCLUDE REGEX
   "/train/study/|/(study|report|runs|config|data)_command|/app/(plan|commands_f32)\\.")

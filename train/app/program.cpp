@@ -74,7 +74,7 @@ bool reader_has_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// Formats --help-all: a section per command, also for those of `data`, `config` and `completion`,
+/// Formats --help-all: a section per command, also for those of `data` and `config`,
 /// under its full name. help2man makes subsections of the manual page from them.
 class HelpAll : public CLI::Formatter {
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {

@@ -43,8 +43,7 @@ std::vector<Field> data_fields() {
                           "Data source: bytes of text files, token files, or a generated task."),
       field<at, &D::path>("data.path", paths(), "",
                           "Files, folders or globs, relative to the file that names them; empty "
-                          "means the Eigen headers. Near-duplicates among several text files are "
-                          "dropped unless data.val_path is set.",
+                          "means the Eigen headers.",
                           kOfResult | kNamesData | kBesideModel),
       field<at, &D::val_path>("data.val_path", paths(), "",
                               "Validation files, folders or globs, each reported as a domain; "

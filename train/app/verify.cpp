@@ -11,6 +11,7 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "train/run/checkpoint/checkpoint.h"
+#include "train/run/loop/train_state.h"
 #include "train/run/loop/trainer.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/metrics_difference.h"
@@ -39,7 +40,8 @@ class UseThreads {
 /// A directory that is removed with its contents.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("difftape-verify-{}", getpid())) {}
+  explicit TemporaryFolder(std::string_view purpose)
+      : path_(fs::temp_directory_path() / fmt::format("difftape-{}-{}", purpose, getpid())) {}
   ~TemporaryFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
@@ -69,8 +71,22 @@ std::string metric_difference(const run::MetricsTable& recorded, const run::Metr
   return "";
 }
 
+/// Returns true if two checkpoints have the same bytes. A run that grew in steps keeps checkpoints
+/// with the number that it had before; they are compared as a run with `config` would write them.
+bool equal(const fs::path& recorded, const fs::path& now, const run::Config& config) {
+  const std::string bytes = system::read_text(now);
+  if (system::read_text(recorded) == bytes) return true;
+  if (run::Checkpoint(recorded).meta().config_yaml == run::Checkpoint(now).meta().config_yaml)
+    return false;
+  run::TrainState state(config);
+  state.restore(recorded);
+  const TemporaryFolder saved("verify-checkpoint");
+  state.save(saved.path());
+  return system::read_text(saved.path() / now.filename()) == bytes;
+}
+
 std::string train_again(const run::RunDir& run, const run::MetricsTable& recorded, Index& files) {
-  const TemporaryFolder again;
+  const TemporaryFolder again("verify");
   static_cast<void>(run::train(run.config, {.out = again.path()}));
   std::string found =
       metric_difference(recorded, run::read_metrics(again.path() / "metrics.jsonl"));
@@ -79,7 +95,7 @@ std::string train_again(const run::RunDir& run, const run::MetricsTable& recorde
     const fs::path other = again.path() / "checkpoints" / file.filename();
     if (!system::is_there(other)) continue;
     ++files;
-    if (found.empty() && system::read_text(file) != system::read_text(other))
+    if (found.empty() && !equal(file, other, run.config))
       found = fmt::format("step {}: the bytes of {} differ", step,
                           (fs::path("checkpoints") / file.filename()).string());
   }
@@ -132,10 +148,9 @@ Verification verify_run(const fs::path& dir, std::vector<Index> threads,
 }
 
 std::string to_text(const Verification& found) {
-  std::string text =
-      fmt::format("{}: compared the metrics of {} steps and {} checkpoint{}\n",
-                  system::printable(found.dir.string()), found.steps, found.checkpoints,
-                  found.checkpoints == 1 ? "" : "s");
+  std::string text = fmt::format("{}: compared the metrics of {} steps and {} checkpoint{}\n",
+                                 system::printable(found.dir.string()), found.steps,
+                                 found.checkpoints, found.checkpoints == 1 ? "" : "s");
   system::Table table{{{"", "threads"}, {"", "result", true}}, {}};
   for (const VerifyPass& pass : found.passes)
     table.rows.push_back(

@@ -99,7 +99,7 @@ TEST_F(Exported, double_precision_stays_double) {
     in_double({"import", format + "64", "--out", format + "64.h5"});
     EXPECT_EQ(loss(format + "64.h5"), loss("tiny.yaml"));
     EXPECT_THAT(error(65, {"import", format + "64", "--out", "m.h5"}),
-                HasSubstr("the tensors are F64: single precision would round them; import with "
+                HasSubstr("lm_head.weight is F64: single precision would round it; import with "
                           "difftape-f64"));
     output({"export", "run", "--format", format, "--out", format});
     in_double({"import", format, "--out", format + "_wider.h5"});
@@ -200,7 +200,7 @@ TEST_F(Exported, weights_that_do_not_match_their_configuration_are_rejected) {
       AllOf(HasSubstr("  model.layers.2."), HasSubstr(" is missing"), HasSubstr("and 9 more")));
   EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 1"), HasSubstr("belongs to no parameter"));
   EXPECT_THAT(refused(65, R"("dtype":"F32","shape":[16])", R"("dtype":"I32","shape":[16])"),
-              HasSubstr(" is I32: only F32, F64 and BF16 are supported; convert them"));
+              HasSubstr(" is I32: only F32, F64 and BF16 are supported; convert it"));
   EXPECT_THAT(refused(78, "d_model: 16", "d_model: -6"), HasSubstr("model.d_model"));
   EXPECT_THAT(refused(66, "difftape_config", "difftape_kconfi"),
               HasSubstr("no config.json next to it describes the model"));

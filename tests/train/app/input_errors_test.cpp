@@ -22,8 +22,8 @@ struct BadData : testing::Test {
 TEST_F(BadData, a_missing_text_file_is_missing_input) {
   EXPECT_EQ(error("gone.txt", 66),
             "difftape: " + (project / "gone.txt").string() + ": no such file\nin data.path\n");
-  EXPECT_EQ(error("'*.cc'", 66), "difftape: " + (project / "*.cc").string() +
-                                     ": the pattern matches no file\nin data.path\n");
+  EXPECT_EQ(error("*.cc", 66), "difftape: " + (project / "*.cc").string() +
+                                   ": the pattern matches no file\nin data.path\n");
 }
 
 TEST_F(BadData, a_folder_without_files_is_missing_input) {

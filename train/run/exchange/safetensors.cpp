@@ -210,8 +210,8 @@ File File::read(const std::filesystem::path& path) {
 
 std::string why_not_read(std::string_view dtype) {
   if (dtype == "F32" || dtype == "BF16" || dtype == kRealDtype) return "";
-  if (dtype == "F64") return "single precision would round them; import with difftape-f64";
-  return "only F32, F64 and BF16 are supported; convert them";
+  if (dtype == "F64") return "single precision would round it; import with difftape-f64";
+  return "only F32, F64 and BF16 are supported; convert it";
 }
 
 void copy_numbers(const Entry& from, std::span<real> into) {

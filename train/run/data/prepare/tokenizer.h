@@ -33,7 +33,7 @@ struct Tokenizer {
 };
 
 /// Calls `see` with parts of `text` and their tokens. The parts are about kPartBytes long and end
-/// with lines, so long texts need little memory.
+/// with lines, so a long text needs little memory.
 /// `continues` is true for text that continues a document after the end of a line.
 void encode_in_parts(
     const Tokenizer& tokenizer, std::string_view text, bool continues,

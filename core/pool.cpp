@@ -67,9 +67,9 @@ std::size_t block_size(std::size_t bytes) {
 constexpr std::size_t kMostSlack = 8;
 
 /// The memory that is taken from the system is at most so many times the most that was in use at a
-/// time, if blocks that wait can be given back for it. With 1.2 in place of 2, steps of training
-/// would take and give back blocks forever.
-constexpr double kMostReserved = 2;
+/// time and a MiB, if blocks that wait can be given back for it. With 1.2 in place of 2, steps of
+/// training would take and give back blocks forever.
+constexpr std::size_t kMostReserved = 2;
 
 struct Block {
   void* data;
@@ -91,7 +91,7 @@ class Pool {
     most_in_use_ = std::max(most_in_use_, stats_.bytes_in_use);
     if (block.data != nullptr) return block;
     block.size = block_size(bytes);
-    const auto most = static_cast<std::size_t>(kMostReserved * static_cast<double>(most_in_use_));
+    const std::size_t most = kMostReserved * most_in_use_ + (std::size_t{1} << 20);
     give_waiting_back(most - std::min(most, block.size));
     block.data = source_.take(block.size);
     if (block.data == nullptr) {

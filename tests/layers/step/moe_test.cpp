@@ -160,6 +160,7 @@ TEST(Moe, is_bitwise_equal_for_any_number_of_threads) {
 }
 
 TEST(Moe, takes_nothing_from_the_system_when_loads_change) {
+  pool::trim();  // of blocks of other tests
   LanguageModel model(moe_config(kEight));
   model.parameters().initialize(1);
   pass_over(model, 0);

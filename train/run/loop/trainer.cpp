@@ -155,6 +155,23 @@ class ThreadWatch {
   bool told_ = false;
 };
 
+/// Tells if a signal came some seconds ago: a short validation may end before what sent the signal
+/// loses patience, which takes it 30 seconds.
+class PatientStop {
+ public:
+  explicit PatientStop(const system::StopRequest& stop) : stop_(&stop) {}
+  bool operator()() {
+    if (stop_->received() == system::Exit::ok) return false;
+    const auto now = Clock::now();
+    if (!since_) since_ = now;
+    return now - *since_ > std::chrono::seconds(5);
+  }
+
+ private:
+  const system::StopRequest* stop_;
+  std::optional<Clock::time_point> since_;
+};
+
 system::Exit run_steps(TrainState& state, const Records& records, const TrainRequest& request,
                        const system::StopRequest& stop) {
   RunWriter* writer = records.writer.get();
@@ -162,8 +179,7 @@ system::Exit run_steps(TrainState& state, const Records& records, const TrainReq
   ProfiledSteps profiled(request.profile, state.step, steps);
   Clock::time_point saved = Clock::now();
   ThreadWatch threads;
-  if (distributed::count() == 1)
-    state.stopped = [&] { return stop.received() != system::Exit::ok; };
+  if (distributed::count() == 1) state.stopped = PatientStop(stop);
   while (state.step < steps) {
     RunEnd end;
     try {

@@ -41,7 +41,7 @@ void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
     const fs::file_status status = fs::status(path, error);
     const bool leads_nowhere = error == std::errc::too_many_symbolic_link_levels;
     if (leads_nowhere || (fs::status_known(status) && !is_directory(status))) continue;
-    throw_if<MissingInput>(!is_directory(status), "cannot read {}: {}", path.string(),
+    throw_if<MissingInput>(!is_directory(status), "cannot read {}: {}", dir.string(),
                            error.message());
     if (system::is_there(path / "status.json"))
       found.push_back(path);

@@ -71,7 +71,7 @@ TEST_F(Safetensors, reads_bf16_exactly_and_names_types_that_it_cannot_read) {
   EXPECT_THAT(numbers, ElementsAre(1, -3.140625));
   EXPECT_EQ(why_not_read("BF16"), "");
   EXPECT_THAT(why_not_read("F64"), HasSubstr("difftape-f64"));
-  EXPECT_THAT(why_not_read("F16"), HasSubstr("convert them"));
+  EXPECT_THAT(why_not_read("F16"), HasSubstr("convert it"));
   EXPECT_EQ(of_tensor(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), "")
       << "the file itself is valid";
 }

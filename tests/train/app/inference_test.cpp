@@ -87,13 +87,6 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
   EXPECT_EQ(difftape({"generate", "task", "--tokens", "1,2", "--max-tokens", "3"}).exit, 0);
 }
 
-TEST_F(Inference, eval_of_other_data_ignores_the_sample_keys_of_the_run) {
-  project.config.log.sample_interval = 6;
-  ASSERT_EQ(project.train("writing"), system::Exit::ok);
-  test::output(difftape(
-      {"eval", "writing", "--set", "data.type=mqar", "--set", "data.mqar.pairs=2", "--json"}));
-}
-
 TEST_F(Inference, eval_says_that_it_reads_the_default_text_of_a_model_without_data) {
   const Outcome found = difftape({"eval", "tiny.yaml", "--set", "data.path=[]", "--batches", "1"});
   test::output(found);

@@ -220,7 +220,7 @@ TEST_F(DiffCommand, shows_the_command_of_a_continuation_in_one_row) {
 }
 
 TEST_F(DiffCommand, keeps_a_hostile_name_or_value_on_its_line) {
-  write("a", {.name = "a", .config = {{"log.sample_prompt", "\"x\\ny\""}}});
+  write("a", {.name = "a", .config = {{"run.arm", "\"x\\ny\""}}});
   const fs::path b = write("b", {.name = "a"});
   put(b / "env.json",
       R"({"format_version": 3, "command": [], "build": {"k\u001b[1m": 1, "version": "0.1.0"}})");

@@ -60,15 +60,14 @@ TEST_F(WrittenPaths, are_below_the_run_directory_for_any_strings_in_a_configurat
     SCOPED_TRACE(name);
     for (const std::string& text : texts) {
       const std::string out = "run" + std::to_string(trained);
-      const Outcome outcome =
-          difftape({"train", config, "--set", "log.sample_interval=1", "--set",
-                    "log.tensorboard=true", "--set", name + "=" + text, "--out", out});
+      const Outcome outcome = difftape({"train", config, "--set", "log.tensorboard=true", "--set",
+                                        name + "=" + text, "--out", out});
       EXPECT_THAT(outcome.exit, testing::AnyOf(0, 66, 78)) << outcome.err;
       EXPECT_THAT(changed(outcome.exit == 0 ? out : "nothing"), IsEmpty());
       (outcome.exit == 0 ? trained : refused) += 1;
     }
   }
-  EXPECT_GE(trained, 6) << "run.arm, run.claims, log.sample_prompt";
+  EXPECT_GE(trained, 4) << "run.arm, run.claims";
   EXPECT_GE(refused, 3) << "run.name";
 }
 

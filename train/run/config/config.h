@@ -133,10 +133,7 @@ struct LogConfig {
   Index param_grad_norms_interval = 10;  ///< 0: only at the end
   Index diagnostics_interval = 50;       ///< 0: only at the end
   Index diagnostics_sequences = 2;       ///< validation sequences that diagnostics read
-  Index sample_interval = 0;             ///< 0: no text samples
-  std::string sample_prompt = "\n";
-  Index sample_tokens = 100;
-  bool tensorboard = false;  ///< event files beside metrics.jsonl
+  bool tensorboard = false;              ///< event files beside metrics.jsonl
   stats::SpikeDefinition spike_rule = stats::SpikeDefinition::median;
   Index spike_window = 0;      ///< 0: the default of the rule, as in the next two
   double spike_threshold = 0;  ///< standard deviations; fixed for median

@@ -239,12 +239,6 @@ std::vector<Field> log_fields() {
       field<at, &L::diagnostics_sequences>("log.diagnostics_sequences", between(1, kMaxSize),
                                            "sequences",
                                            "Number of validation sequences that diagnostics read."),
-      field<at, &L::sample_interval>("log.sample_interval", at_least(0), "steps",
-                                     "Steps between text samples in the log; 0 means never.", 0),
-      field<at, &L::sample_prompt>("log.sample_prompt", any_value(), "",
-                                   "Prompt of the text samples.", 0),
-      field<at, &L::sample_tokens>("log.sample_tokens", between(1, kMaxSize), "tokens",
-                                   "Length of a text sample.", 0),
       field<at, &L::tensorboard>("log.tensorboard", any_value(), "",
                                  "Also write TensorBoard event files: all logged numbers, the "
                                  "configuration, histograms of lambda.",

@@ -70,21 +70,6 @@ void validate_softcaps(const ModelConfig& m, const Rules& rules) {
   check("model.attention.attn_logit_softcap", m.attention.attn_logit_softcap);
 }
 
-void validate_samples(const Config& c, const Rules& rules) {
-  if (c.log.sample_interval == 0) return;
-  rules.check(
-      !is_task(c.data.type), {"log.sample_interval", "data.type"},
-      "samples are text, but tokens of data.type {} have none; set log.sample_interval to 0",
-      to_string(c.data.type));
-  rules.check(!c.log.sample_prompt.empty(), {"log.sample_prompt", "log.sample_interval"},
-              "is empty; need at least one byte");
-  if (c.data.type != DataKind::text) return;  // the tokenizer decides the number of tokens
-  const auto length = std::ssize(c.log.sample_prompt);
-  rules.check(length <= c.model.max_seq_len, {"log.sample_prompt", "model.max_seq_len"},
-              "is {} tokens long, but model.max_seq_len is {}; shorten the prompt", length,
-              c.model.max_seq_len);
-}
-
 void validate_needles(const Config& c, const Rules& rules) {
   const NeedlesConfig& task = c.data.needles;
   const std::string all_facts = "data.needles.facts", all_queries = "data.needles.queries";
@@ -211,7 +196,6 @@ void validate_training(const Config& c, const Rules& rules) {
               "keep_interval {} has no effect, because without train.keep_last all checkpoints are "
               "kept; set train.keep_last, for example to 2",
               c.train.keep_interval);
-  validate_samples(c, rules);
 }
 
 }  // namespace

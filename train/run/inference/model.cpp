@@ -59,11 +59,8 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
   if (names_checkpoint(where)) {
     require_keys_beside_the_model(overrides);
     weights.emplace(find_checkpoint(where));
-    std::vector<std::string> assignments = overrides;
-    // Only training samples text, and other data may not allow it.
-    if (!overrides.empty()) assignments.emplace_back("log.sample_interval=0");
     named.config =
-        config_from_yaml(weights->meta().config_yaml, weights->path().string(), assignments);
+        config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);
     named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
     named.tokenizer = tokenizer_of_weights(*weights);
   } else {

@@ -11,8 +11,6 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "core/profile.h"
-#include "train/run/data/prepare/tokenizer.h"
-#include "train/run/inference/generate.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/data_parallel.h"
 #include "train/run/loop/run_writer.h"
@@ -39,52 +37,8 @@ std::future<double> start_peak_measurement() {
   });
 }
 
-Tokenizer tokenizer_of_data(const TrainState& state) {
-  if (state.config.data.type == DataKind::text) return byte_tokenizer();
-  const TokenizerFile file = state.data->tokenizer();
-  throw_if<ConfigError>(
-      !file.is_known(),
-      "log.sample_interval: samples are text, but the tokenizer of data.path is unknown; prepare "
-      "the tokens with `difftape data prepare`, which stores it, or set 0");
-  return tokenizer_of(file);
-}
-
-/// Text samples for the log, configured by log.sample_*.
-class TextSamples {
- public:
-  /// Throws ConfigError if the tokenizer is unknown, or the prompt is empty or too long.
-  explicit TextSamples(const TrainState& state)
-      : tokenizer_(tokenizer_of_data(state)),
-        prompt_(tokenizer_.encode(state.config.log.sample_prompt)) {
-    try {
-      require_prompt(prompt_, state.config.model);
-    } catch (const DataError& error) {
-      throw ConfigError(fmt::format("log.sample_prompt: {}", error.what()));
-    }
-  }
-
-  /// Returns the prompt with generated text, which differs at every step.
-  std::string write(TrainState& state) const {
-    const Config& config = state.config;
-    GenerateRequest request{.prompt = prompt_,
-                            .max_tokens = config.log.sample_tokens,
-                            .seed = config.run.seed,
-                            .stream = static_cast<std::uint64_t>(state.step),
-                            .eos_token_id = config.data.eos_token_id};
-    request.known = known_tokens(tokenizer_, request.eos_token_id, config.model.vocab_size);
-    std::vector<std::int32_t> text = prompt_;
-    std::ranges::copy(generate(state.model, request).tokens, std::back_inserter(text));
-    return tokenizer_.decode(text);
-  }
-
- private:
-  Tokenizer tokenizer_;
-  std::vector<std::int32_t> prompt_;
-};
-
 /// Output of process 0; empty in the other processes.
 struct Records {
-  std::optional<TextSamples> samples;         ///< set with log.sample_interval
   std::optional<system::DirectoryLock> lock;  ///< excludes other processes from the directory
   std::unique_ptr<RunWriter> writer;          ///< null if a finished run is resumed
 };
@@ -118,12 +72,6 @@ RunEnd step_and_log(TrainState& state, const Records& records, const system::Sto
   const WholeOptimizer whole(state.optimizer, saves);
   if (RunWriter* writer = records.writer.get()) {
     writer->step(state, step);
-    if (records.samples && !step.diverged &&
-        due(step.step, state.config.log.sample_interval, config.steps)) {
-      const profile::Span span(profile::Category::phase, "log");
-      writer->note(
-          fmt::format("sample after step {}: {:?}", state.step, records.samples->write(state)));
-    }
     if (saves) writer->checkpoint(state, stays);
   }
   if (saves) saved = Clock::now();
@@ -266,12 +214,11 @@ void show_start(RunWriter& writer, const TrainState& state, const TrainRequest& 
   if (const std::string warning = state.data->warning(); !warning.empty()) writer.note(warning);
 }
 
-/// Opens the run directory of a new or resumed run. Unusable initial weights or an unusable prompt
-/// leave no directory behind.
+/// Opens the run directory of a new or resumed run. Unusable initial weights leave no directory
+/// behind.
 Records open_records(TrainState& state, const TrainRequest& request) {
   Records records;
   if (!request.resume) take_initial_weights(state);
-  if (state.config.log.sample_interval > 0) records.samples.emplace(state);
   records.lock.emplace(take_directory(request));
   std::future<double> peak = start_peak_measurement();
   const std::optional<RunDir> run =

@@ -78,15 +78,6 @@ TEST_F(ConfigRules, keep_interval_needs_keep_last) {
   EXPECT_EQ(config("train: {keep_last: 2, keep_interval: 100}\n").train.keep_interval, 100);
 }
 
-TEST_F(ConfigRules, samples_need_a_model_that_reads_text) {
-  EXPECT_THAT(error("log.sample_interval: 5\ndata.type: mqar\nmodel.vocab_size: 256\n"),
-              HasSubstr("data.type: samples are text, but tokens of data.type mqar have "
-                        "none; set log.sample_interval to 0"));
-  EXPECT_EQ(error("log: {sample_interval: 5, sample_prompt: \"\"}\n"),
-            "a.yaml:1:27: error: log.sample_prompt: is empty; need at least one byte");
-  EXPECT_EQ(config("log.sample_interval: 5\n").log.sample_prompt, "\n");
-}
-
 TEST_F(ConfigRules, sequences_fit_the_model) {
   EXPECT_EQ(error("model.max_seq_len: 256\ndata.seq_len: 512\n"),
             "a.yaml:2:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "

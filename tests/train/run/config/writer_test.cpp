@@ -92,9 +92,6 @@ Config unusual() {
   c.log = {.param_grad_norms_interval = 3,
            .diagnostics_interval = 7,
            .diagnostics_sequences = 5,
-           .sample_interval = 9,
-           .sample_prompt = "#: \"x\n",
-           .sample_tokens = 3,
            .tensorboard = true,
            .spike_rule = stats::SpikeDefinition::olmo_core,
            .spike_window = 128,
@@ -177,8 +174,7 @@ TEST(ConfigFields, have_flags_that_classify_each_key) {
   EXPECT_EQ(keys_of("", kOfResult, false),
             (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.checkpoint_minutes",
                   "train.keep_last", "train.keep_interval", "train.keep_best",
-                  "train.activation_checkpointing", "log.sample_interval", "log.sample_prompt",
-                  "log.sample_tokens", "log.tensorboard"}));
+                  "train.activation_checkpointing", "log.tensorboard"}));
   EXPECT_EQ(keys_of("run.", kOfNumbers, true), Keys{"run.seed"});
   EXPECT_EQ(keys_of("data.", kOfNumbers, false), paths);
   EXPECT_EQ(keys_of("log.", kOfNumbers, true),

@@ -40,8 +40,7 @@ TEST(TorchCandidate, is_left_out_with_the_first_unsupported_key) {
         "model.attention.qk_norm=true", "model.attention.attn_logit_softcap=50",
         "model.attention.qk_clip_threshold=100", "model.attention.sliding_window=64",
         "model.init.preset=torch", "data.type=mqar", "data.eos_token_id=10", "optim.name=muon",
-        "optim.on_spike=zclip", "train.gradient_accumulation_steps=2",
-        "train.activation_checkpointing=blocks"}) {
+        "train.gradient_accumulation_steps=2", "train.activation_checkpointing=blocks"}) {
     std::string reason = with;
     reason.replace(with.find('='), 1, ": ");
     EXPECT_THAT(left_out({with}), ElementsAre("PyTorch: its script has no " + reason));

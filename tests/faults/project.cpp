@@ -95,7 +95,7 @@ Index committed_step(const std::vector<std::string>& calls, std::size_t done) {
 
 std::map<std::string, std::string> lasting_files(const fs::path& run) {
   std::map<std::string, std::string> files{{"metrics.jsonl", measured(run)}};
-  for (const char* name : {"config.yaml", "spikes.csv", "checkpoints/latest", "checkpoints/best"})
+  for (const char* name : {"config.yaml", "checkpoints/latest", "checkpoints/best"})
     files[name] = contents(run / name);
   for (const auto& entry : fs::recursive_directory_iterator(run)) {
     const std::string name = fs::relative(entry.path(), run);

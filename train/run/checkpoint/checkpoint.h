@@ -42,12 +42,13 @@ std::string verify_checksum_header(const std::filesystem::path& path);
 
 /// Metadata of a checkpoint.
 struct CheckpointMeta {
-  Index step = 0;                                         ///< completed training steps
-  std::string config_yaml;                                ///< fully resolved configuration
-  nlohmann::json extra_state = nlohmann::json::object();  ///< state of the loop: spike windows etc.
-  std::uint64_t seed = 0;                                 ///< run.seed
-  TokenizerFile tokenizer = {};                           ///< tokenizer of the data, if known
-  std::string precision = kRealName;                      ///< "f32" or "f64"; set when read
+  Index step = 0;           ///< completed training steps
+  std::string config_yaml;  ///< fully resolved configuration
+  nlohmann::json extra_state =
+      nlohmann::json::object();       ///< facts of the data, the best validation
+  std::uint64_t seed = 0;             ///< run.seed
+  TokenizerFile tokenizer = {};       ///< tokenizer of the data, if known
+  std::string precision = kRealName;  ///< "f32" or "f64"; set when read
 };
 
 /// Writes <directory>/<step_file_name(meta.step)> and its name to the text file <directory>/latest,

@@ -12,7 +12,6 @@
 #include "core/real.h"
 #include "layers/model_config.h"
 #include "optim/optim_config.h"
-#include "train/stats/spikes.h"
 
 namespace difftape::run {
 
@@ -73,13 +72,6 @@ constexpr const char* loss_unit(DataKind type) {
   return type == DataKind::text ? "nats per byte" : "nats per token";
 }
 
-/// Reaction to a spike before it changes the weights (SpikeGuard in train/run/loop/train_state.h).
-enum class OnSpike {
-  none,      ///< applies the step unchanged
-  zclip,     ///< clips the gradient to a norm that earlier norms predict
-  skip_step  ///< skips the step
-};
-
 constexpr auto names_of(DataKind) {
   using enum DataKind;
   return std::to_array<Named<DataKind>>({{"text", text},
@@ -87,11 +79,6 @@ constexpr auto names_of(DataKind) {
                                          {"needles", needles},
                                          {"mqar", mqar},
                                          {"backcopy", backcopy}});
-}
-constexpr auto names_of(OnSpike) {
-  using enum OnSpike;
-  return std::to_array<Named<OnSpike>>(
-      {{"none", none}, {"zclip", zclip}, {"skip_step", skip_step}});
 }
 
 struct DataConfig {
@@ -123,21 +110,15 @@ struct TrainConfig {
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;
   Precision precision = Precision::full;
   Engine gemm = Engine::fast;
-  bool flush_subnormals = true;      ///< in f32 only
-  double gradient_ramp = 1;          ///< positive control, see gradient_ramp_at()
-  OnSpike on_spike = OnSpike::none;  ///< key optim.on_spike
+  bool flush_subnormals = true;  ///< in f32 only
+  double gradient_ramp = 1;      ///< positive control, see gradient_ramp_at()
 };
 
-/// Logging and the definition of a spike (train/stats/spikes.h).
 struct LogConfig {
   Index param_grad_norms_interval = 10;  ///< 0: only at the end
   Index diagnostics_interval = 50;       ///< 0: only at the end
   Index diagnostics_sequences = 2;       ///< validation sequences that diagnostics read
   bool tensorboard = false;              ///< event files beside metrics.jsonl
-  stats::SpikeDefinition spike_rule = stats::SpikeDefinition::median;
-  Index spike_window = 0;      ///< 0: the default of the rule, as in the next two
-  double spike_threshold = 0;  ///< standard deviations; fixed for median
-  Index spike_min_history = 0;
 };
 
 struct Config {
@@ -172,12 +153,6 @@ inline Index batches_to_validate(const Config& config, Index step, Index availab
   const Index by_default = is_task(config.data.type) ? train.eval_batches : available;
   const Index last = train.final_eval_batches > 0 ? train.final_eval_batches : by_default;
   return std::min(step == train.steps ? last : train.eval_batches, available);
-}
-
-/// Returns the definition of a spike. stats::unsupported_reason tells if it is valid.
-inline stats::SpikeRule spike_rule_of(const LogConfig& log) {
-  return stats::make_spike_rule(log.spike_rule, log.spike_window, log.spike_threshold,
-                                log.spike_min_history);
 }
 
 }  // namespace difftape::run

@@ -135,11 +135,6 @@ std::vector<Field> optim_fields() {
       field<at, &O::max_grad_norm>(
           "optim.max_grad_norm", at_least(0), "",
           "Global L2 norm to which gradients are clipped; 0 disables clipping."),
-      field<&Config::train, &TrainConfig::on_spike>(
-          "optim.on_spike", any_value(), "",
-          "Reaction to spikes in addition to max_grad_norm: clip the gradient norm (ZClip), or "
-          "skip "
-          "the step (OLMo-core)."),
   };
 }
 
@@ -212,21 +207,9 @@ std::vector<Field> train_fields() {
   };
 }
 
-/// Returns the help on 0 for a number of the spike rule, which lists the default of each rule.
-template <class T>
-std::string own_number(T stats::SpikeRule::*number) {
-  std::vector<std::string> each;
-  for (const auto& [name, definition] : kNames<stats::SpikeDefinition>) {
-    const T own = stats::make_spike_rule(definition).*number;
-    if (own != 0) each.push_back(fmt::format("{} {}", name, own));
-  }
-  return fmt::format("0 means the default of the rule: {}", fmt::join(each, ", "));
-}
-
 std::vector<Field> log_fields() {
   constexpr auto at = &Config::log;
   using L = LogConfig;
-  using Rule = stats::SpikeRule;
   return {
       field<at, &L::param_grad_norms_interval>(
           "log.param_grad_norms_interval", at_least(0), "steps",
@@ -243,22 +226,6 @@ std::vector<Field> log_fields() {
                                  "Also write TensorBoard event files: all logged numbers, the "
                                  "configuration, histograms of lambda.",
                                  0),
-      field<at, &L::spike_rule>("log.spike_rule", any_value(), "",
-                                "Definition of a spike. median: a gradient norm above 5 times the "
-                                "running median, or a loss more than 8 median absolute deviations "
-                                "above its running median. The others follow OLMo 2, OLMo-core, "
-                                "llm.c and ZClip."),
-      field<at, &L::spike_window>("log.spike_window", at_least(0), "steps",
-                                  fmt::format("Number of earlier steps that define a spike; {}.",
-                                              own_number(&Rule::window))),
-      field<at, &L::spike_threshold>(
-          "log.spike_threshold", at_least(0), "standard deviations",
-          fmt::format("Distance from the mean that makes a spike, not used by median; {}.",
-                      own_number(&Rule::threshold))),
-      field<at, &L::spike_min_history>(
-          "log.spike_min_history", at_least(0), "steps",
-          fmt::format("Number of steps before the first spike can be found; {}.",
-                      own_number(&Rule::min_history))),
   };
 }
 

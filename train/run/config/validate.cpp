@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "layers/model_config.h"
-#include "train/stats/spikes.h"
 
 namespace difftape::run {
 namespace {
@@ -186,11 +185,6 @@ void validate_training(const Config& c, const Rules& rules) {
       "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps, for example to "
       "10%, or raise train.steps",
       optim.warmup_steps, c.train.steps);
-  const std::string why_invalid = stats::unsupported_reason(spike_rule_of(c.log));
-  rules.check(
-      why_invalid.empty(),
-      {"log.spike_window", "log.spike_threshold", "log.spike_min_history", "log.spike_rule"}, "{}",
-      why_invalid);
   rules.check(c.train.keep_interval == 0 || c.train.keep_last > 0,
               {"train.keep_interval", "train.keep_last"},
               "keep_interval {} has no effect, because without train.keep_last all checkpoints are "

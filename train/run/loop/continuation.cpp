@@ -34,19 +34,11 @@ Index first_other_rate(const Config& made, const Config& wanted, Index steps) {
 }  // namespace
 
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted) {
-  std::vector<KeyDifference> found = differences(made, wanted, kOfResult);
-  if (spike_rule_of(made.log) == spike_rule_of(wanted.log))
-    std::erase_if(found, [](const auto& each) { return each.key.starts_with("log.spike_"); });
-  return found;
+  return differences(made, wanted, kOfResult);
 }
 
 FlatConfig result_config(const Config& config) {
   Config resolved = config;
-  const stats::SpikeRule rule = spike_rule_of(config.log);
-  resolved.log.spike_rule = rule.definition;
-  resolved.log.spike_window = rule.window;
-  resolved.log.spike_threshold = rule.threshold;
-  resolved.log.spike_min_history = rule.min_history;
   if (!config.train.init_from.empty()) resolved.train.init_from = digest_of(config.train.init_from);
   return flat_config(resolved, kOfNumbers);
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <tuple>
 
 #include "core/digest.h"
 #include "core/error.h"
@@ -129,6 +130,29 @@ std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {
   }
 }
 
+/// Returns a line with the number and the last of the spikes, and the spike score; empty if a run
+/// has no spikes.
+std::string spike_line(const MetricsTable& metrics) {
+  std::vector<std::string> counts, scores;
+  for (const auto& [what, name, series] :
+       {std::tuple{"loss", metric("train/loss"), stats::SpikeSeries::loss},
+        std::tuple{"gradient norm", metric("optim/grad_norm"), stats::SpikeSeries::grad_norm}}) {
+    const auto found = metrics.columns.find(name);
+    if (found == metrics.columns.end()) continue;
+    const std::vector<double>& values = found->second.values();
+    const std::vector<std::size_t> spikes = stats::spikes_of(values, series);
+    if (!spikes.empty()) {
+      counts.push_back(
+          fmt::format("{} of the {}, last at step {}", spikes.size(), what,
+                      static_cast<Index>(metrics.step[found->second.row(spikes.back())])));
+    }
+    scores.push_back(fmt::format("{} {:.2f} %", what, stats::spike_score(values)));
+  }
+  if (counts.empty()) return "";
+  return fmt::format("spikes: {}; spike score (OLMo 2): {}", fmt::join(counts, "; "),
+                     fmt::join(scores, ", "));
+}
+
 /// Returns a stream that discards its input, for runs without a console.
 std::ostream& null_stream() {
   static std::ostream stream(nullptr);
@@ -184,6 +208,10 @@ RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, doubl
 
 void RunWriter::restore(const TrainState& state, const RunDir& run) {
   maps_ = maps_before(dir_, state.step);
+  const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
+  const auto losses = metrics.columns.find(metric("train/loss"));
+  if (losses != metrics.columns.end())
+    for (const double loss : losses->second.values()) add_loss(loss);
   status_.started = run.status.started;
   const TrainConfig& before = run.config.train;
   const bool stays = run.status.state != RunState::running || state.step == state.best.step ||
@@ -198,7 +226,8 @@ void RunWriter::step(const TrainState& state, const Step& step) {
   report.tokens_per_sec = static_cast<double>(tokens_per_step(state.config)) / step.seconds;
   report.peak_fraction = report.tokens_per_sec * flops_per_token_ / peak_;
   report.val_loss = step.val_loss;
-  report.spikes = state.loss_spikes.spikes();
+  add_loss(step.loss);
+  report.spikes = spikes_;
   const Metrics metrics = metrics_of(state, step,
                                      {{metric("throughput/tokens_per_sec"), report.tokens_per_sec},
                                       {metric("throughput/mfu"), report.peak_fraction}});
@@ -241,7 +270,7 @@ void RunWriter::end(const TrainState& state, RunState run_state, system::Exit ex
   if (tables_step_ != state.step) write_tables(state);  // a checkpoint may just have done it
   status_.exit_code = static_cast<int>(exit);
   write_state(state, run_state);
-  if (!spikes_.empty()) progress_.note(spikes_);
+  if (!spike_line_.empty()) progress_.note(spike_line_);
   progress_.note(line);
 }
 
@@ -265,17 +294,14 @@ void RunWriter::failed() noexcept {
   }
 }
 
-/// Writes metrics.h5 and spikes.csv from metrics.jsonl.
+/// Writes metrics.h5 from metrics.jsonl.
 void RunWriter::write_tables(const TrainState& state) {
-  std::vector<SpikeRecord> spikes;
   {
     const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
     write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-    spikes = spike_records(metrics, state.loss_spikes.rule());
+    spike_line_ = spike_line(metrics);
   }
   system::return_free_memory();  // the metrics of a long run take more memory than its model
-  write_spikes_csv(dir_ / "spikes.csv", spikes);
-  spikes_ = spike_summary(spikes);
   tables_step_ = state.step;
 }
 

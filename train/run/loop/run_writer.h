@@ -10,8 +10,8 @@
 #include "train/run/loop/trainer.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
-#include "train/run/records/spike_records.h"
 #include "train/run/records/tensorboard.h"
+#include "train/stats/spikes.h"
 #include "train/system/exit.h"
 
 namespace difftape::run {
@@ -73,8 +73,9 @@ class RunWriter {
   /// Opens the files for appending. `peak` is the peak rate of all processes together, FLOP/s.
   RunWriter(const TrainState& state, const TrainRequest& request, double peak);
 
-  /// Restores from an interrupted run its start time, its last attention maps, and whether the next
-  /// checkpoint replaces the one that it continues from: a killed run wrote that by the clock.
+  /// Restores from an interrupted run its start time, its last attention maps, its loss spikes so
+  /// far, and whether the next checkpoint replaces the one that it continues from: a killed run
+  /// wrote that by the clock.
   void restore(const TrainState& state, const RunDir& run);
   /// Records in status.json that the run is running.
   void begin(const TrainState& state) { write_state(state, RunState::running); }
@@ -83,12 +84,11 @@ class RunWriter {
   /// Logs a step and prints its progress.
   void step(const TrainState& state, const Step& step);
   /// Writes a checkpoint and status.json. Removes the checkpoint before, unless it `stays`.
-  /// Rewrites metrics.h5 and spikes.csv if the number of steps has grown by 10 % since they were
-  /// written.
+  /// Rewrites metrics.h5 if the number of steps has grown by 10 % since it was written.
   void checkpoint(const TrainState& state, bool stays);
   /// Writes trace.json and profile.txt, and prints the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);
-  /// Writes the final status, metrics.h5 and spikes.csv, and prints `line`.
+  /// Writes the final status and metrics.h5, and prints the spikes and `line`.
   void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
   /// Ends a run that diverged at this step.
   void end_diverged(const TrainState& state, const Step& step);
@@ -97,6 +97,7 @@ class RunWriter {
 
  private:
   void write_state(const TrainState& state, RunState run_state);
+  void add_loss(double loss) { spikes_ += loss_spikes_.add(loss) ? 1 : 0; }
   void write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
@@ -105,8 +106,10 @@ class RunWriter {
   MetricsWriter metrics_;
   std::optional<EventWriter> events_;  ///< set with log.tensorboard
   Progress progress_;
-  Index tables_step_ = 0;              ///< step at which metrics.h5 and spikes.csv were written
-  std::string spikes_;                 ///< summary of the spikes in the tables
+  stats::SpikeDetector loss_spikes_{stats::SpikeSeries::loss};
+  Index spikes_ = 0;                   ///< loss spikes so far
+  Index tables_step_ = 0;              ///< step at which metrics.h5 was written
+  std::string spike_line_;             ///< line about the spikes in it
   std::optional<AttentionMaps> maps_;  ///< maps of the last diagnostics
   double flops_per_token_;             ///< training FLOPs per token
   double peak_;                        ///< peak FLOP/s of all processes

@@ -67,22 +67,16 @@ class CompleteGradients {
   std::vector<bool> done_;
 };
 
-/// Clips and updates, unless the step is skipped, or the loss or a gradient is not finite.
+/// Clips and updates, unless the loss or a gradient is not finite.
 void update(TrainState& state, Step& step) {
   const profile::Span span(Category::phase, "optimizer");
   const Shards& shards = state.optimizer.shards();
   step.norms = grad_norms(state.model.parameters(), shards);
   if (std::isfinite(step.loss) && std::isfinite(step.norms.global)) {
     const Config& config = state.config;
-    step.spike_scale = state.guard.scale(step.loss, step.norms.global);
-    if (step.spike_scale == 0) {
-      if (state.qk_clip) step.qk_clip = state.qk_clip->seen();
-      return;
-    }
     if (diagnoses(config, step.step)) step.update.emplace();
     const double scale = clip_scale(step.norms.global, config.optim.max_grad_norm);
-    state.optimizer.step(step.lr, std::min(scale, step.spike_scale),
-                         step.update ? &*step.update : nullptr);
+    state.optimizer.step(step.lr, scale, step.update ? &*step.update : nullptr);
     if (state.qk_clip) step.qk_clip = state.qk_clip->clip(state.model.parameters());
     if (state.balancer) state.balancer->update(state.model.parameters());
     return;
@@ -220,8 +214,6 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   state.step = step.step;
   state.grad_norms.push_back(step.norms.global);
-  state.loss_spikes.add(step.loss);
-  state.grad_spikes.add(step.norms.global);
   return step;
 }
 
@@ -250,9 +242,7 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
                          (step.diverged && step.diverged->quantity == metric("val/loss"));
   Metrics metrics{{metric("train/loss"), step.loss},
                   {metric("optim/lr"), step.lr},
-                  {metric("optim/grad_norm"), step.norms.global},
-                  {metric("spike_score/loss"), state.loss_spikes.score()},
-                  {metric("spike_score/grad_norm"), state.grad_spikes.score()}};
+                  {metric("optim/grad_norm"), step.norms.global}};
   metrics.insert(metrics.end(), speed.begin(), speed.end());
   if (const double weight = state.config.model.z_loss_weight; weight > 0)
     metrics.emplace_back(metric("train/z_loss"), weight * step.squared_log_z);
@@ -262,7 +252,6 @@ Metrics metrics_of(const TrainState& state, const Step& step, const Metrics& spe
     metrics.emplace_back(metric("optim/qk_clip_logit_max"), step.qk_clip->largest);
     metrics.emplace_back(metric("optim/qk_clip_heads"), static_cast<double>(step.qk_clip->heads));
   }
-  if (state.guard.active()) metrics.emplace_back(metric("optim/spike_scale"), step.spike_scale);
   if (validated) metrics.emplace_back(metric("val/loss"), step.val_loss);
   metrics.insert(metrics.end(), step.val_metrics.begin(), step.val_metrics.end());
   const bool each = due(step.step, log.param_grad_norms_interval, state.config.train.steps);

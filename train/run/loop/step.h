@@ -24,7 +24,6 @@ struct Step {
   std::vector<std::pair<std::string, double>> val_metrics;  ///< Validation::metrics, with val_loss
   GradNorms norms;                                          ///< before clipping
   std::optional<QkClipped> qk_clip;        ///< with model.attention.qk_clip_threshold
-  double spike_scale = 1;                  ///< factor of optim.on_spike; 0: the step was skipped
   std::optional<UpdateNorms> update;       ///< if diagnostics were due
   std::optional<Diagnostics> diagnostics;  ///< after the update, if they were due
   double seconds = 0;                      ///< time of batch, forward, backward and update
@@ -58,10 +57,9 @@ struct StepTerms {
 StepTerms accumulate_gradients(TrainState& state, const MicroBatches& batches,
                                const Tape::Events& events = {});
 
-/// Takes the next step: gradients averaged over the scored tokens, clipping and update, unless
-/// optim.on_spike skips it. If the loss or a gradient is not finite, the parameters do not change
-/// and `diverged` is set; the gradients are then computed again to find the op. `events` receive
-/// the events of all tapes.
+/// Takes the next step: gradients averaged over the scored tokens, clipping and update. If the loss
+/// or a gradient is not finite, the parameters do not change and `diverged` is set; the gradients
+/// are then computed again to find the op. `events` receive the events of all tapes.
 Step train_step(TrainState& state, const Tape::Events& events = {});
 
 /// Takes the next step with the validation and diagnostics due after it.

@@ -39,50 +39,7 @@ std::optional<LoadBalancer> balancer_of(const ModelConfig& model, std::optional<
   return LoadBalancer(rate, next ? &*next : nullptr);
 }
 
-stats::SpikeRule rule_of(OnSpike on_spike) {
-  return stats::make_spike_rule(on_spike == OnSpike::zclip ? stats::SpikeDefinition::zclip
-                                                           : stats::SpikeDefinition::olmo_core);
-}
-
-nlohmann::json state_of(const stats::SpikeDetector& detector) {
-  nlohmann::json state = {
-      {"history", detector.history()}, {"count", detector.count()}, {"spikes", detector.spikes()}};
-  if (const auto& moving = detector.moving()) {
-    state["mean"] = moving->mean;
-    state["variance"] = moving->variance;
-  }
-  return state;
-}
-
-void restore_state(stats::SpikeDetector& detector, const nlohmann::json& state) {
-  std::optional<stats::SpikeDetector::Moving> moving;
-  if (state.contains("mean")) moving = {state.at("mean"), state.at("variance")};
-  detector.restore(state.at("history").get<std::vector<double>>(),
-                   system::integer_of(state.at("count")), system::integer_of(state.at("spikes")),
-                   moving);
-}
-
 }  // namespace
-
-SpikeGuard::SpikeGuard(OnSpike on_spike)
-    : on_spike_(on_spike), losses_(rule_of(on_spike)), norms_(rule_of(on_spike)) {}
-
-double SpikeGuard::scale(double loss, double grad_norm) {
-  if (!active()) return 1;
-  const stats::SpikeVerdict norm = norms_.take(grad_norm);
-  const bool loss_spikes = losses_.add(loss);
-  if (on_spike_ == OnSpike::skip_step) return norm.spike || loss_spikes ? 0 : 1;
-  return norm.spike ? clip_scale(grad_norm, norm.clipped) : 1;
-}
-
-nlohmann::json SpikeGuard::state() const {
-  return {{"losses", state_of(losses_)}, {"norms", state_of(norms_)}};
-}
-
-void SpikeGuard::restore(const nlohmann::json& state) {
-  restore_state(losses_, state.at("losses"));
-  restore_state(norms_, state.at("norms"));
-}
 
 TrainState::TrainState(const Config& the_config)
     : TrainState(the_config, std::async(std::launch::async, [&the_config, threads = num_threads()] {
@@ -106,10 +63,7 @@ TrainState::TrainState(const Config& the_config, std::future<std::unique_ptr<Dat
       optimizer(initialized(model.parameters(), config.run.seed), config.optim),
       data(the_data.get()),
       gradient_sums(model.parameters().size()),
-      schedule(config.optim, config.train.steps),
-      loss_spikes(spike_rule_of(config.log)),
-      grad_spikes(loss_spikes.rule(), stats::SpikeSeries::grad_norm),
-      guard(config.train.on_spike) {}
+      schedule(config.optim, config.train.steps) {}
 
 ModelInput TrainState::input_of(const Batch& batch) const {
   const profile::Span span(profile::Category::phase, "data");
@@ -152,10 +106,7 @@ CheckpointMeta TrainState::meta(Index at_step) const {
   CheckpointMeta meta;
   meta.step = at_step;
   meta.config_yaml = to_yaml(config);
-  meta.extra_state = {{"loss_spikes", state_of(loss_spikes)},
-                      {"grad_spikes", state_of(grad_spikes)},
-                      {"data", data->info()}};
-  if (guard.active()) meta.extra_state["guard"] = guard.state();
+  meta.extra_state = {{"data", data->info()}};
   if (best.step > 0) meta.extra_state["best"] = {{"step", best.step}, {"loss", best.loss}};
   meta.seed = config.run.seed;
   meta.tokenizer = data->tokenizer();
@@ -186,9 +137,6 @@ void TrainState::restore(const fs::path& checkpoint) {
 }
 
 void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
-  restore_state(loss_spikes, extra.at("loss_spikes"));
-  restore_state(grad_spikes, extra.at("grad_spikes"));
-  if (guard.active()) guard.restore(extra.at("guard"));
   if (const auto was = extra.find("best"); was != extra.end())
     best = {system::integer_of(was->at("step")), was->at("loss")};
   step = at_step;

@@ -1,6 +1,6 @@
 #pragma once
-// State of a run during training: model, data, optimizer, spike detectors and spike guard. Restores
-// it from a run directory.
+// State of a run during training: model, data, optimizer and schedule. Restores it from a run
+// directory.
 
 #include <filesystem>
 #include <future>
@@ -21,7 +21,6 @@
 #include "train/run/inference/validation.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
-#include "train/stats/spikes.h"
 
 namespace difftape::run {
 
@@ -42,30 +41,6 @@ struct WeightsOrigin {
   std::filesystem::path checkpoint;
   Index step = 0;
   std::string digest;  ///< digest in the first line of the file
-};
-
-/// Reacts to a spike before the weights change (optim.on_spike). It uses the rules of
-/// train/stats/spikes.h with their default numbers, independent of log.spike_rule, so the
-/// definition of logged spikes does not affect training.
-class SpikeGuard {
- public:
-  explicit SpikeGuard(OnSpike on_spike);
-
-  /// Returns the factor on the gradient of the next step, given its finite loss and gradient norm
-  /// and the values of earlier steps; 1 if there is no spike.
-  ///   zclip      min(1, v / (norm + 1e-6)), v the norm to which ZClip clips a spike
-  ///   skip_step  0 if the loss or the norm is a spike by olmo_core, so the step changes nothing
-  double scale(double loss, double grad_norm);
-
-  /// Returns true unless optim.on_spike is none.
-  bool active() const { return on_spike_ != OnSpike::none; }
-  /// Returns the state for a checkpoint.
-  nlohmann::json state() const;
-  void restore(const nlohmann::json& state);
-
- private:
-  OnSpike on_spike_;
-  stats::SpikeDetector losses_, norms_;
 };
 
 struct TrainState {
@@ -109,8 +84,6 @@ struct TrainState {
   std::vector<TreeSum> gradient_sums;  ///< by parameter, over the leaves of this process
   Schedule schedule;
   std::function<bool()> stopped;  ///< asked during the validation after the last step, unless empty
-  stats::SpikeDetector loss_spikes, grad_spikes;
-  SpikeGuard guard;
   /// Gradient norms of all steps so far, before clipping; NaN if a resumed run did not log one.
   std::vector<double> grad_norms;
   Index step = 0;                       ///< number of completed steps

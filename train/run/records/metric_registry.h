@@ -52,8 +52,7 @@ enum class Of {
   z_loss,         ///< model.z_loss_weight above 0
   moe,            ///< model.moe.num_experts above 0
   router_loss,    ///< a router_aux_loss_coef or router_z_loss_coef above 0
-  qk_clip,        ///< model.attention.qk_clip_threshold above 0
-  on_spike        ///< optim.on_spike is not none
+  qk_clip         ///< model.attention.qk_clip_threshold above 0
 };
 
 /// The best value that the data allow, which a report draws as a line.
@@ -171,14 +170,6 @@ inline constexpr Metric kMetrics[] = {
     {"optim/grad_norm_late_variance", "L2 squared",
      "variance of optim/grad_norm over the last quarter of the steps so far", Per::run,
      When::diagnostics},
-    {"optim/spike_scale", "1",
-     "factor that optim.on_spike applies to the gradient: 1 without a spike, below 1 if clipped, "
-     "0 if the step is skipped",
-     Per::run, When::step, Of::on_spike},
-    {"spike_score/loss", "%",
-     "percentage of steps so far whose loss was a spike by log.spike_rule"},
-    {"spike_score/grad_norm", "%",
-     "percentage of steps so far whose gradient norm was a spike by log.spike_rule"},
     {"throughput/tokens_per_sec", "tokens per second",
      "training tokens per second of batch loading, forward, backward and update"},
     {"throughput/mfu", "fraction",

@@ -196,11 +196,10 @@ Series counted_spikes(const RunRecord& run, const char* name) {
   const auto holds = name == std::string_view(metric("optim/grad_norm"))
                          ? stats::SpikeSeries::grad_norm
                          : stats::SpikeSeries::loss;
-  stats::SpikeDetector detector(run::spike_rule_of(run.config.log), holds);
   const Series all = logged(run.metrics, name);
   Series found;
-  for (std::size_t i = 0; i < all.step.size(); ++i) {
-    if (!detector.add(all.value[i]) || all.step[i] <= first_scored(run)) continue;
+  for (const std::size_t i : stats::spikes_of(all.value, holds)) {
+    if (all.step[i] <= first_scored(run)) continue;
     found.step.push_back(all.step[i]);
     found.value.push_back(all.value[i]);
   }
@@ -210,14 +209,17 @@ Series counted_spikes(const RunRecord& run, const char* name) {
 double spike_fraction(const RunRecord& run, const char* name) {
   const std::vector<double> steps = logged(run.metrics, name).step;
   const Index after = std::ranges::upper_bound(steps, first_scored(run)) - steps.begin();
-  const Index scored =
-      std::ssize(steps) - std::max(after, run::spike_rule_of(run.config.log).min_history);
+  const Index scored = std::ssize(steps) - std::max(after, stats::SpikeDetector::kMinHistory);
   const Index counted = std::ssize(counted_spikes(run, name).step);
   return scored > 0 ? static_cast<double>(counted) / static_cast<double>(scored) : kNaN;
 }
 
 double spike_count(const RunRecord& run, const char* name) {
   return spike_fraction(run, name) * (static_cast<double>(run.status.steps) - first_scored(run));
+}
+
+double spike_score(const RunRecord& run, const char* name) {
+  return stats::spike_score(logged(run.metrics, name).value);
 }
 
 double tail(const RunRecord& run, const char* name) {

@@ -52,14 +52,16 @@ double diverged(const RunRecord& run, const char* metric);
 /// Returns the seconds of training at the end of each step, over all resumes.
 Series training_clock(const RunRecord& run);
 double training_seconds(const RunRecord& run, const char* metric);
-/// Returns the spikes of train/loss or optim/grad_norm after the first 10 % of the steps, by the
-/// rule of the run, infinities included.
+/// Returns the spikes (train/stats/spikes.h) of train/loss or optim/grad_norm after the first 10 %
+/// of the steps, infinities included.
 Series counted_spikes(const RunRecord& run, const char* metric);
-/// Returns counted_spikes divided by the steps after the first 10 % with at least min_history
-/// values before them.
+/// Returns counted_spikes divided by the steps after the first 10 % with at least
+/// SpikeDetector::kMinHistory values before them.
 double spike_fraction(const RunRecord& run, const char* metric);
 /// Returns spike_fraction times all steps after the first 10 %.
 double spike_count(const RunRecord& run, const char* metric);
+/// Returns the spike score of OLMo 2 over all steps, in percent.
+double spike_score(const RunRecord& run, const char* metric);
 /// Returns the 99th percentile divided by the median, after the first 10 % of the steps.
 double tail(const RunRecord& run, const char* metric);
 /// Return the exponent a of norm ~ step^a, and the standard deviation divided by the median. They

@@ -58,12 +58,15 @@ const Quantity kQuantities[] = {
      Column{"spikes", "grad", Format::count, kEverywhere}},
     {"loss_spike_fraction", "fraction of steps with a loss spike", "fraction", kTrainLoss,
      spike_fraction,
-     "over the steps after the first 10 %, up to a divergence, at which the spike rule of the run "
-     "has its minimum history",
+     "over the steps after the first 10 %, up to a divergence, with at least 64 steps before them",
      Scale::difference, 4, kCounts},
     {"grad_norm_spike_fraction", "fraction of steps with a gradient spike", "fraction", kGradNorm,
      spike_fraction, "over the same steps, for spikes of the gradient norm", Scale::difference, 4,
      kCounts},
+    {"loss_spike_score", "spike score of the loss", "%", kTrainLoss, spike_score,
+     "percentage of the steps whose loss is 7 standard deviations from the mean of the last 1000 "
+     "(OLMo 2)",
+     Scale::difference, 3, kCounts},
     {"grad_norm_median", "median gradient norm", "L2", kGradNorm, median, "median over the steps",
      Scale::ratio, 3, kLeftOut, Column{"grad_norm", "median", Format::norm, kEverywhere}},
     {"grad_norm_p99", "99th percentile of the gradient norm", "L2", kGradNorm, p99,

@@ -259,22 +259,6 @@ TEST_F(ConfigRules, warm_up_ends_within_the_run) {
   EXPECT_EQ(config("optim.warmup_steps: 50\ntrain.steps: 50\n").train.steps, 50);
 }
 
-TEST_F(ConfigRules, the_spike_window_is_long_enough_for_the_first_verdict) {
-  EXPECT_EQ(error("log: {spike_rule: olmo2, spike_window: 49}\n"),
-            "a.yaml:1:26: error: log.spike_window: spikes need 50 values before the first verdict, "
-            "but the window holds 49; lower log.spike_min_history or raise log.spike_window");
-}
-
-TEST_F(ConfigRules, the_spike_parameters_fit_their_rule) {
-  EXPECT_EQ(error("log: {spike_rule: zclip, spike_window: 128}\n"),
-            "a.yaml:1:26: error: log.spike_window: zclip uses a moving average and has no "
-            "window, but log.spike_window is 128; leave it at 0");
-  EXPECT_EQ(error("log.spike_rule: llm.c\n"),
-            "a.yaml:1:17: error: log.spike_rule: 'llm.c' is not one of median, olmo2, olmo_core, "
-            "llmc, zclip; did you mean 'llmc'?");
-  EXPECT_EQ(config("log: {spike_rule: llmc, spike_window: 64}\n").log.spike_window, 64);
-}
-
 TEST_F(ConfigRules, a_rule_is_skipped_if_one_of_its_keys_cannot_be_read) {
   EXPECT_EQ(error("model: {num_heads: 7, d_model: x}\n"),
             "a.yaml:1:32: error: model.d_model: expected an integer, got 'x'");

@@ -87,16 +87,11 @@ Config unusual() {
              .precision = Precision::bf16_emulated,
              .gemm = Engine::portable,
              .flush_subnormals = false,
-             .gradient_ramp = 2.5,
-             .on_spike = OnSpike::zclip};
+             .gradient_ramp = 2.5};
   c.log = {.param_grad_norms_interval = 3,
            .diagnostics_interval = 7,
            .diagnostics_sequences = 5,
-           .tensorboard = true,
-           .spike_rule = stats::SpikeDefinition::olmo_core,
-           .spike_window = 128,
-           .spike_threshold = 6.5,
-           .spike_min_history = 64};
+           .tensorboard = true};
   return c;
 }
 
@@ -178,8 +173,7 @@ TEST(ConfigFields, have_flags_that_classify_each_key) {
   EXPECT_EQ(keys_of("run.", kOfNumbers, true), Keys{"run.seed"});
   EXPECT_EQ(keys_of("data.", kOfNumbers, false), paths);
   EXPECT_EQ(keys_of("log.", kOfNumbers, true),
-            (Keys{"log.diagnostics_interval", "log.diagnostics_sequences", "log.spike_rule",
-                  "log.spike_window", "log.spike_threshold", "log.spike_min_history"}));
+            (Keys{"log.diagnostics_interval", "log.diagnostics_sequences"}));
   for (const std::string& key : keys_of("", kOfNumbers, true))
     EXPECT_TRUE(has_flag(key, kOfResult));
   EXPECT_EQ(keys_of("data.", kOfTask, false), paths);
@@ -218,19 +212,6 @@ TEST(ConfigDifferences, are_the_keys_with_the_flags_in_the_order_of_the_registry
   ASSERT_EQ(numbers.size(), 1u);
   EXPECT_EQ(numbers[0].key, "optim.lr");
   EXPECT_EQ(numbers[0].b, "1.5");
-}
-
-TEST(ConfigFields, of_spikes_list_the_defaults_of_each_rule) {
-  EXPECT_THAT(
-      find_field("log.spike_window")->help,
-      HasSubstr(
-          "0 means the default of the rule: median 128, olmo2 1000, olmo_core 128, llmc 128."));
-  EXPECT_THAT(
-      find_field("log.spike_threshold")->help,
-      HasSubstr("0 means the default of the rule: olmo2 7, olmo_core 6, llmc 7, zclip 2.5."));
-  EXPECT_THAT(find_field("log.spike_min_history")->help,
-              HasSubstr("0 means the default of the rule: median 64, olmo2 50, olmo_core 63, llmc "
-                        "128, zclip 25."));
 }
 
 /// Converts to any member of an aggregate, except to types with a converting constructor. Never
@@ -275,8 +256,8 @@ TEST(ConfigFields, every_member_of_every_struct_has_a_key) {
   EXPECT_EQ(entries_of("data.mqar"), member_count<MqarConfig>());
   EXPECT_EQ(entries_of("data.backcopy"), member_count<BackcopyConfig>());
   EXPECT_EQ(entries_of("sweep"), member_count<SweepSettings>());
-  EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>() + 1) << "optim.on_spike";
-  EXPECT_EQ(entries_of("train"), member_count<TrainConfig>() - 1) << "TrainConfig has on_spike";
+  EXPECT_EQ(entries_of("optim"), member_count<OptimConfig>());
+  EXPECT_EQ(entries_of("train"), member_count<TrainConfig>());
   EXPECT_EQ(entries_of("log"), member_count<LogConfig>());
   EXPECT_EQ(member_count<Config>(), 6u);
 }

@@ -238,7 +238,6 @@ TEST_F(HeldOutLossesOfARun, have_no_domains_for_one_file_or_a_split) {
 TEST_F(HeldOutLossesOfARun,
        go_on_in_the_middle_of_an_epoch_with_the_bits_of_a_run_that_never_ended) {
   project.config.optim.schedule = ScheduleKind::constant;  // allows a longer run
-  project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
   put(project / "short.txt", counting_text(0, 300));
   project.config.data.path = {project / "short.txt"};
   project.config.train.steps = 7;

@@ -129,7 +129,6 @@ struct Branch : testing::Test {
     project.config.optim.decay_fraction = 0.5;
     project.config.train.steps = 20;
     project.config.train.checkpoint_interval = 8;
-    project.config.log.spike_rule = stats::SpikeDefinition::olmo_core;
     project.save();
     EXPECT_EQ(project.train("run"), system::Exit::ok);
   }

@@ -18,7 +18,6 @@ class TogetherEnds : public test::Mpirun {
     config.train.gradient_accumulation_steps = 2;
     config.log.diagnostics_interval = config.train.eval_interval = 0;
     config.optim.schedule = ScheduleKind::constant;  // allows a shorter run
-    config.log.spike_rule = stats::SpikeDefinition::olmo_core;
     project.save();
   }
 

@@ -83,7 +83,6 @@ TEST_F(Together, has_the_bits_of_one_process_with_all_step_level_features) {
   config.model.tie_word_embeddings = true;
   config.model.z_loss_weight = 1e-3;
   config.model.attention.qk_clip_threshold = 0.05;
-  config.train.on_spike = OnSpike::zclip;
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;
   config.train.keep_best = true;
   config.train.gradient_accumulation_steps = 7;  // leaves; 3, 2 and 2 per process

@@ -46,7 +46,6 @@ TEST(Divergence, logs_a_last_line_with_the_value_that_is_not_finite) {
     const auto& value = lines[1].at(name);
     EXPECT_TRUE(value == "NaN" || value == "Infinity") << name << " is " << value;
   }
-  EXPECT_EQ(lines[1]["spike_score/loss"], 50);
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").values().back()));
   EXPECT_TRUE(fs::exists(project / "run/metrics.h5"));
@@ -78,7 +77,8 @@ TEST(Divergence, has_exit_code_86_and_appears_in_reports) {
   EXPECT_EQ(report.exit, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("diverged at step 2 (train/loss)"));
   EXPECT_THAT(report.out, HasSubstr("report: report/report.html"));
-  EXPECT_THAT(contents(project / "report/report.html"), HasSubstr("diverged at step 2 (train/loss)"));
+  EXPECT_THAT(contents(project / "report/report.html"),
+              HasSubstr("diverged at step 2 (train/loss)"));
 }
 
 TEST(Divergence, names_the_first_op_whose_value_is_not_finite) {

@@ -19,9 +19,6 @@ struct Resume : testing::Test {
     project.config.train.eval_interval = 1;
     project.config.train.eval_batches = 1;
     project.config.train.checkpoint_interval = 20;
-    project.config.log.spike_rule = stats::SpikeDefinition::olmo2;
-    project.config.log.spike_min_history = 4;
-    project.config.log.spike_threshold = 2.5;  // gives spikes, with a window to restore
     project.save();
   }
 
@@ -316,19 +313,21 @@ TEST_F(Resume, of_a_run_that_failed_on_a_full_disk_gives_the_bits_of_an_uninterr
   test::expect_the_same_run(project / "cut", project / "whole");
 }
 
-TEST_F(Resume, by_a_moving_average_of_spikes_gives_the_bits_of_an_uninterrupted_run) {
-  project.config.log = {.param_grad_norms_interval = 10,
-                        .spike_rule = stats::SpikeDefinition::zclip};
-  project.save();
-  interrupt_and_resume(SIGTERM, 143);
-  EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
-}
-
-TEST_F(Resume, by_a_running_median_gives_the_bits_of_an_uninterrupted_run) {
-  project.config.log = {.spike_min_history = 4};
-  project.save();
-  interrupt_and_resume(SIGTERM, 143);
-  EXPECT_EQ(contents(project / "cut/spikes.csv"), contents(project / "whole/spikes.csv"));
+TEST_F(Resume, counts_the_spikes_of_the_logged_steps) {
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  test::cut_after(140, project / "run", project / "cut");
+  std::string lines;
+  for (auto line : metrics_lines(project / "cut")) {
+    if (line["step"] == 130 || line["step"] == 135) line["train/loss"] = 1000;
+    lines += line.dump() + "\n";
+  }
+  put(project / "cut/metrics.jsonl", lines);
+  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
+  const std::string log = contents(project / "cut/stdout.log");
+  EXPECT_THAT(log, testing::ContainsRegex("\nstep 150/150 .* 2 spikes"));
+  // After one loss of 1000 in 134 steps their deviation is 86, so the second is 11 deviations off.
+  EXPECT_THAT(log, testing::ContainsRegex("\nspikes: 2 of the loss, last at step 135.*; spike "
+                                          "score \\(OLMo 2\\): loss 1\\.33 %"));
 }
 
 /// A finished run that must refuse to resume under changed conditions, and stay unchanged.

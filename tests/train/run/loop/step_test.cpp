@@ -107,7 +107,6 @@ TEST(Step, that_diverges_does_not_change_the_parameters) {
   EXPECT_EQ(step.diverged->step, 2);
   EXPECT_EQ(step.diverged->quantity, "train/loss");
   EXPECT_EQ(step.diverged->parameter, "model.embed_tokens.weight");
-  EXPECT_GT(state.loss_spikes.spikes() + state.grad_spikes.spikes(), 0);
   EXPECT_TRUE(std::ranges::equal(norm->value.values(), before));
   EXPECT_EQ(state.optimizer.steps(), 1);
 }

@@ -27,7 +27,7 @@ TEST(Trainer, leaves_a_complete_run_directory) {
   const fs::path run = project / "run";
   EXPECT_EQ(names_in(run),
             (std::set<std::string>{"checkpoints", "config.yaml", "env.json", "lock", "metrics.h5",
-                                   "metrics.jsonl", "spikes.csv", "status.json", "stdout.log"}));
+                                   "metrics.jsonl", "status.json", "stdout.log"}));
   EXPECT_EQ(contents(run / "config.yaml"), to_yaml(project.config));
   EXPECT_EQ(to_yaml(load_config(run / "config.yaml").config), to_yaml(project.config));
   EXPECT_EQ(contents(run / "stdout.log"), project.console.str());

@@ -24,9 +24,7 @@ fs::path counting_run(const fs::path& dir, Index steps) {
     const double value = static_cast<double>(step);
     run::Metrics metrics = {{"train/loss", value},
                             {"optim/grad_norm", 2 * value},
-                            {"throughput/tokens_per_sec", 100 * value},
-                            {"spike_score/loss", value / 10},
-                            {"spike_score/grad_norm", value / 5}};
+                            {"throughput/tokens_per_sec", 100 * value}};
     if (step % 10 == 0) metrics.emplace_back("val/loss", value / 100);
     writer.write(step, metrics);
   }
@@ -127,15 +125,13 @@ TEST(Curve, holds_the_finite_points_of_a_metric) {
   EXPECT_TRUE(curve(table, "b").step.empty());
 }
 
-TEST(Spikes, are_found_by_the_rule_of_the_run) {
+TEST(Spikes, are_found_in_the_logged_metrics) {
   const ScratchDir dir;
-  RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
+  const RunRecord run = load_run(write_run(dir / "a", {.spike_at = 300}));
   EXPECT_EQ(measures::counted_spikes(run, "optim/grad_norm").step, std::vector<double>{300});
-  run.config.log.spike_threshold = 1000;
-  EXPECT_TRUE(measures::counted_spikes(run, "optim/grad_norm").step.empty());
 }
 
-TEST(LoadRun, rejects_impossible_spike_rules_and_invalid_seeds) {
+TEST(LoadRun, rejects_impossible_seeds) {
   const ScratchDir dir;
   const auto yaml = write_run(dir / "a", {.steps = 20}) / "config.yaml";
   const std::string sound = contents(yaml);
@@ -144,8 +140,6 @@ TEST(LoadRun, rejects_impossible_spike_rules_and_invalid_seeds) {
     return message_of<ConfigError>([&] { load_run(dir / "a"); });
   };
   EXPECT_EQ(refused(""), "");
-  EXPECT_THAT(refused("log.spike_rule: nonsense\n"), HasSubstr("config.yaml:"));
-  EXPECT_THAT(refused("log.spike_rule: nonsense\n"), HasSubstr("log.spike_rule"));
   for (const char* seed : {"-1", "1.5", "many"})
     EXPECT_THAT(refused(fmt::format("run.seed: {}\n", seed)), HasSubstr("run.seed"));
 }

@@ -15,7 +15,6 @@
 #include "train/run/config/writer.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
-#include "train/stats/spikes.h"
 
 namespace difftape::test {
 
@@ -90,7 +89,6 @@ inline Tensor attention_maps(Index heads, Index maps, Index tokens) {
 inline void write_metrics(const std::filesystem::path& path, const SyntheticRun& run) {
   const RandomStream noise(static_cast<std::uint64_t>(6 + run.seed), run.name);
   run::MetricsWriter writer(path);
-  stats::SpikeDetector loss_spikes, grad_spikes;
   for (Index step = 1; step <= run.steps; ++step) {
     const double t = static_cast<double>(step), progress = t / static_cast<double>(run.steps);
     const auto i = static_cast<std::uint64_t>(step);
@@ -98,14 +96,10 @@ inline void write_metrics(const std::filesystem::path& path, const SyntheticRun&
     double grad = (0.4 + 2 * std::exp(-t / 30)) * std::exp(0.15 * noise.normal(2 * i + 1));
     if (step == run.spike_at) loss += 4, grad *= 40;
     if (step == run.diverge_at) loss = kNaN;
-    loss_spikes.add(loss);
-    grad_spikes.add(grad);
     run::Metrics metrics = {{"train/loss", loss},
                             {"optim/grad_norm", grad},
                             {"optim/lr", 1e-3 * (1 - progress)},
-                            {"throughput/tokens_per_sec", 41000 + 500 * noise.normal(i)},
-                            {"spike_score/loss", loss_spikes.score()},
-                            {"spike_score/grad_norm", grad_spikes.score()}};
+                            {"throughput/tokens_per_sec", 41000 + 500 * noise.normal(i)}};
     if (step % (run.steps / 10) == 0) {
       metrics.emplace_back("val/loss", run.floor + 3.3 * std::exp(-8 * progress) + 0.03);
       if (run.answers) add_answers(metrics, progress);
@@ -129,8 +123,6 @@ inline std::filesystem::path write_run(const std::filesystem::path& dir, const S
   config.run.name = run.name;
   config.run.arm = run.arm;
   config.run.seed = static_cast<std::uint64_t>(run.seed);
-  config.log.spike_rule = stats::SpikeDefinition::olmo2;
-  config.log.spike_threshold = 7;
   std::vector<std::pair<std::string, std::string>> keys = {
       {"data.type", run.data}, {"optim.lr", run.lr}, {"model.attention.kind", run.kind}};
   keys.insert(keys.end(), run.config.begin(), run.config.end());

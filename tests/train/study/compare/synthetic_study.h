@@ -15,7 +15,6 @@ struct Result {
   double loss = 2.3;  ///< final validation loss
   run::RunState state = run::RunState::finished;
   Index diverged_at = 12;                    ///< if it did
-  double spike_score = 0;                    ///< percent, for the loss; doubled for the gradient
   double late_growth = 0;                    ///< exponent of the gradient norm over the second half
   std::map<std::string, double> last = {};   ///< more metrics of the last step
   std::map<std::string, double> first = {};  ///< more metrics of step 1
@@ -35,7 +34,6 @@ inline study::RunRecord record(const Result& result) {
   config.data.seq_len = 256;
   config.train.steps = kSteps;
   config.optim.max_grad_norm = 1;
-  config.log.spike_rule = stats::SpikeDefinition::olmo2;
   const auto set_key = [&](const std::string& key, const std::string& value) {
     run::set_value(config, key, value);
   };
@@ -64,8 +62,6 @@ inline study::RunRecord record(const Result& result) {
     set("train/loss", diverged && step == done ? kNaN : train);
     set("optim/grad_norm",
         (1 + 0.1 * (step % 3)) * std::pow(std::max(t, 10.0), result.late_growth));
-    set("spike_score/loss", result.spike_score);
-    set("spike_score/grad_norm", 2 * result.spike_score);
     set("throughput/tokens_per_sec", 40000);
     if (step == 1) {
       for (const auto& [name, value] : result.first) set(name, value);

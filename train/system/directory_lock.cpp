@@ -30,11 +30,6 @@ bool is_unsupported(int error) {
   return std::ranges::find(kUnsupported, error) != kUnsupported.end();
 }
 
-std::string machine() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 /// Returns when a process began, in ticks since the machine did; empty if there is none. A number
 /// that a later process got has another time.
 std::string start_of(const std::string& process) {
@@ -47,14 +42,14 @@ std::string start_of(const std::string& process) {
 }
 
 std::string name_of(const std::string& process) {
-  return fmt::format("{} {} {}", machine(), process, start_of(process));
+  return fmt::format("{} {} {}", host_name(), process, start_of(process));
 }
 
 /// Returns true if the file names another process of this machine that has not ended.
 bool names_live_process(int file) {
   std::array<char, 512> text{};
   if (pread(file, text.data(), text.size() - 1, 0) <= 0) return false;
-  const std::string whole = text.data(), before = machine() + " ";
+  const std::string whole = text.data(), before = host_name() + " ";
   if (!whole.starts_with(before)) return false;
   const std::string process = whole.substr(before.size(), whole.rfind(' ') - before.size());
   return process != std::to_string(getpid()) && !start_of(process).empty() &&

@@ -150,7 +150,7 @@ auto uninterrupted(F&& call) {
 constexpr int kNewFile = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
 constexpr int kAppended = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW;
 constexpr std::size_t kWriteBytes = 1 << 16;  // size of a write
-constexpr const char* kStaged = ".tmp-";      // before the number of the process
+constexpr const char* kStaged = ".tmp-";      // before the names of machine and process
 
 }  // namespace
 
@@ -229,6 +229,11 @@ void replace_text(const std::filesystem::path& path, std::string_view text) {
   file.commit();
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
 std::filesystem::path without_slash(const std::filesystem::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
@@ -242,9 +247,16 @@ void require_absent(const std::filesystem::path& path) {
 
 namespace {
 
-/// Removes what killed processes left of a staged directory, whose names end in their numbers.
+/// Returns the beginning of the names of staged directories of this machine, which the number of
+/// the process follows.
+std::string staged_prefix(const std::filesystem::path& target) {
+  return fmt::format("{}{}{}-", target.string(), kStaged, host_name());
+}
+
+/// Removes what killed processes of this machine left of a staged directory. On a shared disk,
+/// those of other machines may still run.
 void remove_staged(const std::filesystem::path& target) {
-  const std::string prefix = target.filename().string() + kStaged;
+  const std::string prefix = staged_prefix(target.filename());
   const std::filesystem::path parent = target.parent_path();
   for (const std::filesystem::path& path : paths_in(parent.empty() ? "." : parent)) {
     const std::string name = path.filename().string();
@@ -260,7 +272,7 @@ void remove_staged(const std::filesystem::path& target) {
 
 StagedDirectory::StagedDirectory(const std::filesystem::path& target)
     : target_(without_slash(target)),
-      staging_(fmt::format("{}{}{}", target_.string(), kStaged, getpid())) {
+      staging_(fmt::format("{}{}", staged_prefix(target_), getpid())) {
   require_absent(target_);
   remove_staged(target_);
   if (mkdir(staging_.c_str(), 0777) != 0) throw cannot_write(target_);

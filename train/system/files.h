@@ -106,6 +106,9 @@ void truncate_file(const std::filesystem::path& path, std::size_t bytes);
 /// Makes renames within a directory survive a power failure if the file system supports it.
 void sync_directory(const std::filesystem::path& directory);
 
+/// Returns the name of this machine, "unknown" if it has none.
+std::string host_name();
+
 /// Returns `path` without the slash at its end, if it has one.
 std::filesystem::path without_slash(const std::filesystem::path& path);
 

@@ -129,6 +129,13 @@ TEST_F(RunsCommand, reports_a_directory_without_permission) {
                               {.directory = dir.path(), .program = program, .unprivileged = true})),
             "difftape: cannot read all/m: Permission denied\n");
   fs::permissions(dir / "all/m", fs::perms(0755));
+  fs::create_directories(dir / "run/checkpoints");
+  fs::permissions(dir / "run/checkpoints", fs::perms(0));
+  EXPECT_EQ(test::error(
+                66, test::run({"eval", "run"},
+                              {.directory = dir.path(), .program = program, .unprivileged = true})),
+            "difftape: cannot read run/checkpoints: Permission denied\n");
+  fs::permissions(dir / "run/checkpoints", fs::perms(0755));
 }
 
 TEST_F(RunsCommand, rejects_a_directory_without_runs) {

@@ -262,7 +262,8 @@ std::optional<Index> step_of_file(const fs::path& file) {
 
 std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory) {
   std::vector<std::pair<Index, fs::path>> found;
-  for (const fs::path& path : system::paths_in(directory))
+  if (!system::is_folder(directory)) return found;
+  for (const fs::path& path : system::all_paths_in(directory))
     if (const auto step = step_of_file(path)) found.emplace_back(*step, path);
   std::ranges::sort(found, std::greater());
   return found;

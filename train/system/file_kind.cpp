@@ -49,12 +49,18 @@ constexpr std::array kMagics = {
 
 constexpr FileKind kHtml{FileFormat::html, "an HTML page",
                          "download the file itself, not the page that shows it"};
-constexpr FileKind kModel{FileFormat::other, "a SentencePiece model",
+constexpr FileKind kModel{FileFormat::sentencepiece, "a SentencePiece model",
                           "leave it out; name it with --tokenizer of `difftape data prepare`"};
 constexpr FileKind kLines{FileFormat::json_lines, "JSON lines", kPrepare};
 constexpr FileKind kRecords{
-    FileFormat::json_records, "a JSON list",
+    FileFormat::json, "a JSON list",
     "convert it with `jq -c '.[]' FILE > FILE.jsonl`, then run `difftape data prepare`"};
+constexpr FileKind kStrings{FileFormat::json, "a JSON list",
+                            "convert it with `jq -c '.[] | {text: .}' FILE > FILE.jsonl`, then run "
+                            "`difftape data prepare`"};
+constexpr FileKind kObject{FileFormat::json, "a JSON object",
+                           "convert its list of documents, for example with `jq -c '.data[]' FILE "
+                           "> FILE.jsonl`, then run `difftape data prepare`"};
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -91,23 +97,42 @@ bool is_sentencepiece(std::string_view head) {
 
 }  // namespace
 
-std::optional<FileKind> recognize(const std::filesystem::path& path, std::string_view head) {
+std::string lower_extension(const std::filesystem::path& path) {
+  return lower(path.extension().string());
+}
+
+bool is_json(const FileKind& kind) {
+  return kind.format == FileFormat::json_lines || kind.format == FileFormat::json;
+}
+
+std::optional<FileKind> recognize(const std::filesystem::path& path, std::string_view contents) {
   for (const Magic& magic : kMagics)
-    if (head.starts_with(magic.bytes)) return magic.kind;
-  if (is_sentencepiece(head)) return kModel;
-  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
-  const std::string_view text = without_space(head);
-  const std::string begin = lower(text.substr(0, 14)), extension = lower(path.extension().string());
+    if (contents.starts_with(magic.bytes)) return magic.kind;
+  if (is_sentencepiece(contents)) return kModel;
+  if (contents.starts_with("\xEF\xBB\xBF")) contents.remove_prefix(3);
+  const std::string_view text = without_space(contents);
+  const std::string begin = lower(text.substr(0, 14)), extension = lower_extension(path);
   if (begin.starts_with("<!doctype html") || begin.starts_with("<html")) return kHtml;
   const bool is_lines = extension == ".jsonl" || extension == ".ndjson";
   if (is_lines || has_json_lines(text)) return kLines;
   if (text.starts_with('[') && without_space(text.substr(1)).starts_with('{')) return kRecords;
+  if (extension == ".json" && text.starts_with('[')) return kStrings;
+  if (extension == ".json" && text.starts_with('{')) return kObject;
   return std::nullopt;
 }
 
 void refuse(const std::filesystem::path& path, const FileKind& kind, std::string_view need) {
   throw DataError(
       fmt::format("{}: is {}, but must be {}; {}", path.string(), kind.name, need, kind.remedy));
+}
+
+void refuse_other(const std::filesystem::path& path, std::string_view contents,
+                  std::string_view need) {
+  using enum FileFormat;
+  const auto kind = recognize(path, contents);
+  if (kind && (kind->format == compressed || kind->format == lfs_pointer || kind->format == html ||
+               kind->format == other))
+    refuse(path, *kind, need);
 }
 
 }  // namespace difftape::system

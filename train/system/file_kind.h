@@ -1,9 +1,10 @@
 #pragma once
-// Recognizes files of other programs by their first bytes.
+// Recognizes files of other programs by their contents.
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace difftape::system {
@@ -15,8 +16,9 @@ enum class FileFormat : std::uint8_t {
   lfs_pointer,
   html,
   json_lines,
-  json_records,  ///< a JSON list of objects
-  other,         ///< a binary file that is of no use here
+  json,           ///< a single JSON value
+  sentencepiece,  ///< a SentencePiece model
+  other,          ///< a binary file that is of no use here
 };
 
 /// A recognized file.
@@ -26,15 +28,23 @@ struct FileKind {
   const char* remedy;  ///< "unpack it with gunzip"
 };
 
-/// Number of bytes at the beginning of a file that recognize() looks at.
-inline constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
+/// Recognizes the file `path` by its contents, JSON also by its extension in any letter case. A
+/// head of 100 bytes is enough for all formats but JSON, whose first lines may have any length.
+std::optional<FileKind> recognize(const std::filesystem::path& path, std::string_view contents);
 
-/// Recognizes the file `path` by its first bytes `head`, kHeadBytes or the whole file, and JSON
-/// lines also by its extension in any letter case.
-std::optional<FileKind> recognize(const std::filesystem::path& path, std::string_view head);
+/// Returns true for JSON lines and JSON values.
+bool is_json(const FileKind& kind);
+
+/// Returns the extension of a path in lower case, such as ".bin".
+std::string lower_extension(const std::filesystem::path& path);
 
 /// Throws DataError "PATH: is KIND, but must be NEED; REMEDY".
 [[noreturn]] void refuse(const std::filesystem::path& path, const FileKind& kind,
                          std::string_view need);
+
+/// Does so if the contents of a file are recognized as a format that no reader of difftape takes,
+/// such as a Git LFS pointer. Call it before a reader says what is wrong with the contents.
+void refuse_other(const std::filesystem::path& path, std::string_view contents,
+                  std::string_view need);
 
 }  // namespace difftape::system

@@ -66,10 +66,11 @@ struct StoredBytes::Mapping {
         return;
       }
     }
-    throw DataError(fmt::format(
-        "{}: the file changed while it was read; restore it and continue with --resume, or start "
-        "again",
-        path.string()));
+    throw DataError(
+        fmt::format("{}: the file changed while it was read; restore it and start again, or, for a "
+                    "run, continue "
+                    "with --resume",
+                    path.string()));
   }
 
   /// Releases mapped pages now and then, because they count as memory of the process.

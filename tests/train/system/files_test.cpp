@@ -190,8 +190,8 @@ TEST(StoredBytes, of_a_changed_file_are_rejected_unless_they_are_in_memory) {
     EXPECT_THAT(
         [&] { mapped.read(2, 6); },
         ThrowsMessage<DataError>((dir / "file").string() +
-                                 ": the file changed while it was read; restore it and continue "
-                                 "with --resume, or start again"));
+                                 ": the file changed while it was read; restore it and start "
+                                 "again, or, for a run, continue with --resume"));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "train/run/records/h5.h"
+#include "train/system/file_kind.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 #include "train/system/number.h"
@@ -68,6 +69,7 @@ void write_checksum_header(std::span<std::byte> image) {
 
 std::string verify_checksum_header(const std::filesystem::path& path) {
   const Found found = read_file(path);
+  system::refuse_other(path, found.header, "a difftape checkpoint");
   throw_if<DataError>(
       !found.header.starts_with(kMagic),
       "{}: is not a difftape checkpoint, which begins with '{}'; give a .h5 file of "

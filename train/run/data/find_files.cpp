@@ -186,8 +186,12 @@ SourceFiles find_source_files(std::span<const std::string> entries) {
   std::map<fs::path, SourceFile>
       named;  // by canonical path: a file that two entries name counts once
   for (size_t i = 0; i < matches.size(); ++i)
-    for (const fs::path& file : files_of[i])
-      named.emplace(fs::canonical(file), SourceFile{file, domains[i]});
+    for (const fs::path& file : files_of[i]) {
+      const bool in_folder = file != matches[i];
+      const auto known =
+          named.emplace(fs::canonical(file), SourceFile{file, domains[i], in_folder});
+      if (!in_folder) known.first->second.in_folder = false;
+    }
   for (auto& [canonical, file] : named) {
     all.bytes += size_of(canonical);
     all.files.push_back(std::move(file));
@@ -198,13 +202,14 @@ SourceFiles find_source_files(std::span<const std::string> entries) {
 
 std::string SourceFiles::note() const {
   using system::grouped;
-  const Index read = std::ssize(files), left_out = hidden + sidecars;
+  const Index read = std::ssize(files) - lines, left_out = hidden + sidecars + lines;
   std::string note =
       fmt::format("{} of {} files, {} of {} bytes", grouped(read), grouped(read + left_out),
                   grouped(bytes), grouped(bytes + left_out_bytes));
   std::vector<std::string> reasons;
   if (hidden > 0) reasons.push_back(fmt::format("{} hidden", grouped(hidden)));
   if (sidecars > 0) reasons.push_back(fmt::format("{} of `data prepare`", grouped(sidecars)));
+  if (lines > 0) reasons.push_back(fmt::format("{} of JSON lines", grouped(lines)));
   if (!dangling.empty()) {
     constexpr std::size_t kNamed = 3;
     std::vector<std::string> names;

@@ -25,6 +25,7 @@ class TokenSource;
 struct SourceFile {
   std::filesystem::path path;
   std::string domain;
+  bool in_folder = false;  ///< an entry names or matches a folder above it, not the file itself
 };
 
 /// The files that entries name, and what their folders contain besides.
@@ -32,6 +33,7 @@ struct SourceFiles {
   std::vector<SourceFile> files;
   Index bytes = 0;                              ///< size of the files
   Index hidden = 0, sidecars = 0;               ///< files left out
+  Index lines = 0;                              ///< JSON lines among `files` that are not read
   Index left_out_bytes = 0;                     ///< size of the files left out
   std::vector<std::filesystem::path> dangling;  ///< links in folders that lead nowhere
 
@@ -77,7 +79,8 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
                                                     std::span<const std::string> entries,
                                                     Index vocab_size);
 
-/// Returns true if all files that `entries` name are text or JSON lines rather than token files.
+/// Returns true if all files that `entries` name are text or JSON lines: neither token files by
+/// their extension or magic number nor other recognized files.
 bool are_text(std::span<const std::string> entries);
 
 /// Returns the text of the files of data.path. Throws like read_text, and DataError if the text is
@@ -100,8 +103,9 @@ struct TokenFile {
   bool is_signed = false;
   Index size = 0;  ///< number of tokens
   TokenizerFile tokenizer = {};
-  Index text_bytes = 0;     ///< size of the text of the tokens, bytes; 0: unknown
-  std::string domain = {};  ///< domain of the file
+  Index text_bytes = 0;              ///< size of the text of the tokens, bytes; 0: unknown
+  std::string recorded_digest = {};  ///< XXH3 of the tokens that `data prepare` wrote; may be empty
+  std::string domain = {};           ///< domain of the file
   /// Open HDF5 file if /tokens is stored in chunks. It is then read in pieces instead of from
   /// `bytes`.
   std::shared_ptr<const h5::File> pieces = nullptr;

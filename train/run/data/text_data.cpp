@@ -16,11 +16,14 @@ void require_text(const TokenFile& file, Index first, std::span<const std::int32
                  "set data.type to tokens for token files, or leave this file out");
 }
 
-/// Throws DataError for a file of another program, which is text only by its bytes.
-void require_plain_text(const std::filesystem::path& path, const system::StoredBytes& bytes) {
-  const auto kind =
-      system::recognize(path, bytes.read(0, std::min(bytes.size(), system::kHeadBytes)));
-  if (kind && kind->format != system::FileFormat::html) system::refuse(path, *kind, "text");
+/// Returns the kind of a file of another program, which is text only by its bytes; nothing for
+/// plain text. A folder of code contains JSON, which is text there, as HTML is everywhere.
+std::optional<system::FileKind> foreign_kind(const SourceFile& file,
+                                             const system::StoredBytes& bytes) {
+  using enum system::FileFormat;
+  const auto kind = system::recognize(file.path, bytes.all());
+  const bool is_text = kind && (kind->format == html || (file.in_folder && kind->format == json));
+  return is_text ? std::nullopt : kind;
 }
 
 /// Text files, and a note on what was read.
@@ -30,18 +33,27 @@ struct TextFiles {
 };
 
 TextFiles open_text(std::span<const std::string> entries) {
-  const SourceFiles found = find_source_files(entries);
-  TextFiles text{{}, entries.empty() ? "" : found.note()};
-  for (const auto& [path, domain] : found.files) {
-    system::StoredBytes bytes(path);
-    require_plain_text(path, bytes);
+  SourceFiles found = find_source_files(entries);
+  TextFiles text;
+  for (const SourceFile& file : found.files) {
+    system::StoredBytes bytes(file.path);
     const auto size = std::ssize(bytes);
-    text.files.push_back({.path = path,
+    if (const auto kind = foreign_kind(file, bytes)) {
+      const bool is_only = found.lines + 1 == std::ssize(found.files);
+      if (!file.in_folder || kind->format != system::FileFormat::json_lines || is_only)
+        system::refuse(file.path, *kind, "text");
+      ++found.lines;
+      found.bytes -= size;
+      found.left_out_bytes += size;
+      continue;
+    }
+    text.files.push_back({.path = file.path,
                           .format = "text",
                           .bytes = std::move(bytes),
                           .size = size,
-                          .domain = domain});
+                          .domain = file.domain});
   }
+  if (!entries.empty()) text.note = found.note();
   return text;
 }
 

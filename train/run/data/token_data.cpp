@@ -7,29 +7,29 @@
 //   HDF5           dataset /tokens with one axis, of any integer type; chunked or compressed
 //                  data are read through HDF5, which is slower
 //
-// All formats are little-endian. Files of other programs are rejected by name, and so are uint32
-// and int64 tokens without a header, which as uint16 would be pairs of a token and 0. A .bin that
-// begins with a magic number of llm.c is an llm.c file; as nanoGPT tokens these numbers exceed
-// 55,000, beyond the vocabulary of GPT-2.
+// All formats are little-endian. Any bytes would be uint16 tokens, so tokens without a header must
+// be in a .bin. Files of other programs are rejected by name, and so are uint32 and int64 tokens
+// without a header, which as uint16 would be pairs of a token and 0. A file that begins with a
+// magic number of llm.c is an llm.c file; as nanoGPT tokens these numbers exceed 55,000, beyond the
+// vocabulary of GPT-2.
 #include "train/run/data/sources.h"
+#include "train/run/data/token_provenance.h"
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "core/digest.h"
 #include "core/error.h"
 #include "core/name_scope.h"
 #include "train/run/records/h5.h"
 #include "train/system/file_kind.h"
-#include "train/system/files.h"
 #include "train/system/number.h"
 
 namespace difftape::run {
 
 namespace fs = std::filesystem;
+using system::FileFormat;
 
 namespace {
 
@@ -77,61 +77,16 @@ void check_llmc(const TokenFile& file, const LlmcFormat& format) {
       file.path.string(), count, format.width, expected, size);
 }
 
-/// The provenance that `data prepare` recorded.
-nlohmann::json read_provenance(const std::string& text) {
-  return nlohmann::json::parse(text, nullptr, false);
-}
-
-/// Returns the size of the text of the tokens, bytes; 0 if it is unknown.
-Index text_bytes_in(const nlohmann::json& provenance) {
-  const auto bytes = provenance.is_object() ? provenance.find("bytes") : provenance.end();
-  return bytes != provenance.end() && bytes->is_number_integer() ? bytes->get<Index>() : 0;
-}
-
-/// Returns the tokenizer that `data prepare` recorded for tokens. `model` is its file, which may be
-/// missing. Throws DataError if its digest differs.
-TokenizerFile tokenizer_in(const nlohmann::json& provenance, const fs::path& tokens,
-                           const fs::path& model) {
-  const auto tokenizer = provenance.is_object() ? provenance.find("tokenizer") : provenance.end();
-  if (!provenance.is_object() || tokenizer == provenance.end() || !tokenizer->is_object())
-    return {};
-  const auto text = [&](const char* key) {
-    const auto found = tokenizer->find(key);
-    return found != tokenizer->end() && found->is_string() ? found->get<std::string>() : "";
-  };
-  const std::string name = text("name"), digest = text("xxh3_128");
-  if (digest.empty()) return {.name = name, .model = {}};
-  if (!system::is_there(model)) return {};
-  TokenizerFile found{.name = name, .model = system::read_text(model)};
-  const std::string is = digest_of(found.model);
-  if (is == digest) return found;
-  throw DataError(fmt::format(
-      "{}: is not the tokenizer of {}: its digest must be {}, but is {}; restore the file, or "
-      "remove it to train without",
-      model.string(), tokens.string(), digest, is));
-}
-
-/// Sets what the files next to a .bin or .npy say, .json and .model; either may be missing.
-void read_sidecars(TokenFile& file) {
-  const fs::path told = file.path.string() + ".json", model = file.path.string() + ".model";
-  if (system::is_there(told)) {
-    const nlohmann::json provenance = read_provenance(system::read_text(told));
-    file.tokenizer = tokenizer_in(provenance, file.path, model);
-    file.text_bytes = text_bytes_in(provenance);
-  } else if (system::is_there(model)) {
-    file.tokenizer = {.name = model.filename().string(), .model = system::read_text(model)};
-  }
-}
-
-/// Returns true if the first page of a file has no control bytes. As tokens, all of its bytes would
-/// exceed 8,000. A .bin needs at least 64 bytes to be recognized.
-bool begins_like_text(const fs::path& path, const system::StoredBytes& bytes) {
+/// Returns true if the first page of a file, at least 64 bytes, is text. As tokens, nearly all of
+/// its bytes would exceed 8,000.
+bool begins_like_text(const system::StoredBytes& bytes) {
   constexpr std::size_t kPage = 4096, kFewest = 64;
+  constexpr std::string_view kControls = "\b\t\n\v\f\r\x1a\x1b";
   const std::string_view page = bytes.read(0, std::min(bytes.size(), kPage));
-  if (page.size() < (path.extension() == ".bin" ? kFewest : 1)) return false;
-  return std::ranges::all_of(page, [](unsigned char byte) {
-    return byte == '\n' || byte == '\r' || byte == '\t' || (byte >= ' ' && byte != 0x7f);
-  });
+  return page.size() >= kFewest && std::ranges::all_of(page, [&](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return (byte >= ' ' && byte != 0x7f) || kControls.find(c) != kControls.npos;
+         });
 }
 
 /// Returns the number of bytes per token that a file without a header seems to have, 2, 4 or 8. In
@@ -154,6 +109,15 @@ std::size_t likely_width(const system::StoredBytes& bytes) {
 }
 
 void require_uint16(const TokenFile& file) {
+  throw_if<DataError>(system::lower_extension(file.path) != ".bin",
+                      "{}: is not a token file: tokens without a header must be uint16 in a .bin; "
+                      "convert text with "
+                      "`difftape data prepare`, or set data.type to text, whose tokens are bytes",
+                      file.path.string());
+  throw_if<DataError>(
+      begins_like_text(file.bytes),
+      "{}: is a text file, but must be a token file; convert it with `difftape data prepare`",
+      file.path.string());
   throw_if<DataError>(file.bytes.size() % file.width != 0,
                       "{}: has {} bytes, but a .bin without an llm.c header must have an even "
                       "number, 2 per token",
@@ -175,11 +139,6 @@ TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
     file.format = "llm.c .bin";
     file.offset = kHeaderBytes;
     file.width = format->width;
-  } else if (begins_like_text(path, file.bytes)) {
-    throw DataError(fmt::format(
-        "{}: is a text file, but must be a token file; convert it with `difftape data prepare` and "
-        "the model's tokenizer, or set data.type to text, whose tokens are bytes",
-        path.string()));
   } else {
     require_uint16(file);
   }
@@ -251,7 +210,7 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
                  .size = shape[0],
                  .tokenizer = read_tokenizer(*stored, "")};
   try {
-    file.text_bytes = text_bytes_in(read_provenance(stored->string_attribute("/", "provenance")));
+    take_provenance(file, stored->string_attribute("/", "provenance"));
   } catch (const DataError&) {  // another program wrote the file
   }
   if (const auto at = stored->contiguous("tokens")) {
@@ -268,16 +227,12 @@ TokenFile h5_file(const fs::path& path, system::StoredBytes bytes) {
 }
 
 TokenFile open_recognized(const fs::path& path, system::StoredBytes bytes) {
-  using system::FileFormat;
-  const auto kind =
-      system::recognize(path, bytes.read(0, std::min(bytes.size(), system::kHeadBytes)));
-  const bool is_text =
-      kind && (kind->format == FileFormat::json_lines || kind->format == FileFormat::json_records);
+  const auto kind = system::recognize(path, bytes.all());
   if (kind && kind->format == FileFormat::numpy) return numpy_file(path, std::move(bytes));
   if ((kind && kind->format == FileFormat::hdf5) || path.extension() == ".h5" ||
       path.extension() == ".hdf5")
     return h5_file(path, std::move(bytes));
-  if (kind && !is_text) system::refuse(path, *kind, "a token file");
+  if (kind && !system::is_json(*kind)) system::refuse(path, *kind, "a token file");
   return bin_file(path, std::move(bytes));
 }
 
@@ -285,29 +240,6 @@ TokenFile open_token_file(const fs::path& path) {
   TokenFile file = open_recognized(path, system::StoredBytes(path));
   throw_if<DataError>(file.size == 0, "{}: contains no tokens; leave it out", path.string());
   return file;
-}
-
-/// Returns the size of the text of all files; 0 if it is unknown for one of them.
-Index all_text_bytes(const std::vector<TokenFile>& files) {
-  Index sum = 0;
-  for (const TokenFile& file : files) {
-    if (file.text_bytes == 0) return 0;
-    sum += file.text_bytes;
-  }
-  return sum;
-}
-
-/// Returns the tokenizer of all files; none if it is unknown for one of them.
-TokenizerFile common_tokenizer(const std::vector<TokenFile>& files) {
-  const TokenFile& first = files.front();
-  for (const TokenFile& file : files) {
-    if (!file.tokenizer.is_known()) return {};
-    if (file.tokenizer == first.tokenizer) continue;
-    throw DataError(fmt::format(
-        "{} was made by tokenizer {}, but {} by {}; prepare both with the same",
-        first.path.string(), first.tokenizer.name, file.path.string(), file.tokenizer.name));
-  }
-  return first.tokenizer;
 }
 
 /// Returns the largest token. Throws DataError if one is not in the vocabulary.
@@ -330,7 +262,13 @@ std::int32_t largest_known(const TokenFile& file, Index first, std::span<const s
 
 bool are_text(std::span<const std::string> entries) {
   return std::ranges::all_of(find_source_files(entries).files, [](const SourceFile& file) {
-    return begins_like_text(file.path, system::StoredBytes(file.path));
+    const std::string extension = system::lower_extension(file.path);
+    for (const char* of_tokens : {".bin", ".npy", ".h5", ".hdf5"})
+      if (extension == of_tokens) return false;
+    const system::StoredBytes bytes(file.path);
+    const auto kind = system::recognize(file.path, bytes.all());
+    const bool is_read = !kind || system::is_json(*kind) || kind->format == FileFormat::html;
+    return is_read && llmc_format(bytes) == nullptr;
   });
 }
 
@@ -345,21 +283,21 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   const SourceFiles found = find_source_files(entries);
   const std::vector<SourceFile>& files = found.files;
   std::vector<TokenFile> stored;
-  for (const auto& [path, domain] : files) {
-    stored.push_back(open_token_file(path));
-    stored.back().domain = domain;
+  for (const SourceFile& file : files) {
+    stored.push_back(open_token_file(file.path));
+    stored.back().domain = file.domain;
   }
-  const TokenizerFile tokenizer = common_tokenizer(stored);
-  const Index text_bytes = all_text_bytes(stored);
+  const TextOfTokens text = text_of(stored);
   std::int32_t largest = 0;
   auto tokens = std::make_shared<StoredTokens>(
       std::move(stored), [&](const TokenFile& file, Index first, const auto& piece) {
         largest = std::max(largest, largest_known(file, first, piece, vocab_size));
       });
+  text.require_recorded(files, tokens->parts);
   tokens->type = tokens->unit = "tokens";
   tokens->vocab_size = largest + 1;
-  tokens->tokenizer = tokenizer;
-  tokens->text_bytes = text_bytes;
+  tokens->tokenizer = text.tokenizer;
+  tokens->text_bytes = text.bytes;
   tokens->note = found.note();
   tokens->from = "the data in " + one_or_number(files);
   return tokens;

@@ -112,8 +112,7 @@ class Reader {
   }
 
   Json header_of_file() {
-    if (const auto kind = system::recognize(file_.path_, bytes_.substr(0, system::kHeadBytes)))
-      system::refuse(file_.path_, *kind, "a safetensors file");
+    system::refuse_other(file_.path_, bytes_, "a safetensors file");
     require(bytes_.size() >= kLengthBytes, "it has {} bytes, fewer than the length of a header",
             bytes_.size());
     const Size length = length_in(bytes_), left = bytes_.size() - kLengthBytes;

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "core/error.h"
+#include "train/system/file_kind.h"
 #include "train/system/files.h"
+#include "train/system/stored_bytes.h"
 
 namespace difftape::run::h5 {
 
@@ -169,8 +171,11 @@ File File::open(const std::filesystem::path& path) {
     throw MissingInput(
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
   }
-  throw_if<DataError>(!system::is_file(path) || H5Fis_hdf5(path.c_str()) <= 0,
-                      "{}: is not an HDF5 file, but must be one; {}", path.string(), kRemedy);
+  const bool is_hdf5 = system::is_file(path) && H5Fis_hdf5(path.c_str()) > 0;
+  if (!is_hdf5 && system::is_file(path))
+    system::refuse_other(path, system::StoredBytes(path).all(), "an HDF5 file");
+  throw_if<DataError>(!is_hdf5, "{}: is not an HDF5 file, but must be one; {}", path.string(),
+                      kRemedy);
   Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, without_locks()), H5Fclose);
   throw_if<DataError>(!file.valid(), "{}: cannot open the HDF5 file: {}; {}", path.string(),
                       reason(), kRemedy);

@@ -199,6 +199,15 @@ TEST(Checkpoint, a_foreign_file_is_rejected) {
   }
 }
 
+TEST(Checkpoint, a_git_lfs_pointer_is_named) {
+  const ScratchDir dir;
+  put(dir / "l.h5", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n");
+  EXPECT_THAT([&] { Checkpoint{dir / "l.h5"}; },
+              ThrowsMessage<DataError>((dir / "l.h5").string() +
+                                       ": is a Git LFS pointer, but must be a difftape checkpoint; "
+                                       "fetch the file with `git lfs pull`"));
+}
+
 TEST(Checkpoint, a_later_format_version_is_rejected) {
   const ScratchDir dir;
   h5::File file = h5::File::create(dir / "new.h5", kChecksumHeaderSize);

@@ -180,6 +180,32 @@ TEST_F(Prepare, json_lines_are_recognized_and_their_faults_explained) {
                    "lines; fetch the file with `git lfs pull`");
 }
 
+TEST_F(Prepare, continues_after_touch_and_notices_other_contents) {
+  const std::string text(20'000'000, 'a');  // larger than files that are kept in memory
+  put(dir / "text", text);
+  PrepareRequest asked = request({"text"});
+  const auto later = [&] {
+    fs::last_write_time(dir / "text", fs::last_write_time(dir / "text") + std::chrono::hours(1));
+  };
+  asked.on_progress = [&](Index, Index) { later(); };
+  EXPECT_EQ(prepare_tokens(asked).bytes, std::ssize(text));
+  for (const char* name : {"out.bin", "out.bin.json"}) fs::remove(dir / name);
+  asked.on_progress = [&](Index, Index) {
+    std::fstream(dir / "text", std::ios::in | std::ios::out | std::ios::binary) << 'b';
+    later();
+  };
+  fails<DataError>(asked, "text: the file changed while it was read; restore it and start again");
+}
+
+TEST_F(Prepare, takes_json_from_a_folder_as_text) {
+  fs::create_directory(dir / "code");
+  put(dir / "code/package.json", "{\"name\": \"x\"}");
+  put(dir / "code/z.jsonl", "{\"text\": \"a\"}\n");
+  EXPECT_EQ(prepare_tokens(request({"code"})).bytes, 13 + 1);
+  for (const char* name : {"out.bin", "out.bin.json"}) fs::remove(dir / name);
+  fails<DataError>(request({"code/package.json"}), "package.json: is a JSON object, but must be ");
+}
+
 struct SentencePiece : Prepare {
   SentencePiece() {
     std::vector<std::string> lines;
@@ -237,6 +263,10 @@ TEST_F(SentencePiece, rejects_other_text_and_other_files) {
   fails<DataError>(asked, "latin1: byte 3 is not UTF-8, but the file must be; convert it");
   EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "latin1"); },
               ThrowsMessage<DataError>(HasSubstr("latin1: is not a SentencePiece model")));
+  put(dir / "lfs.model", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+  EXPECT_THAT([&] { sentencepiece_tokenizer(dir / "lfs.model"); },
+              ThrowsMessage<DataError>(HasSubstr("lfs.model: is a Git LFS pointer, but must be a "
+                                                 "SentencePiece model; fetch the file with")));
 }
 
 TEST_F(SentencePiece, gives_a_long_text_the_same_tokens_in_parts) {

@@ -199,8 +199,8 @@ TEST_F(TextData, larger_than_the_memory_limit_is_read_from_disk) {
         for (Index step = 0; step < 50; ++step) data->train_batch(step, 0);
       },
       ThrowsMessage<DataError>((dir / "text/b").string() +
-                               ": the file changed while it was read; restore it and continue "
-                               "with --resume, or start again"));
+                               ": the file changed while it was read; restore it and start "
+                               "again, or, for a run, continue with --resume"));
 }
 
 TEST_F(TextData, that_changes_in_place_stops_the_run) {
@@ -215,6 +215,34 @@ TEST_F(TextData, that_changes_in_place_stops_the_run) {
   EXPECT_THAT(
       [&] { data->train_batch(1, 0); },
       ThrowsMessage<DataError>(HasSubstr("the file changed while it was read; restore it")));
+}
+
+TEST_F(TextData, takes_json_from_a_folder_as_text_and_leaves_out_json_lines) {
+  fs::create_directory(dir / "text");
+  const std::string code(500, 'c'), package = "{\"name\": \"x\"}", lines = "{}\n{}\n";
+  put(dir / "text/a.cpp", code);
+  put(dir / "text/list.json", "[{}]");
+  put(dir / "text/package.json", package);
+  put(dir / "text/z.jsonl", lines);
+  const auto data = make(config());
+  // By hand: 500 + 4 + 13 bytes of text, and 6 of JSON lines.
+  EXPECT_EQ(data->info()["bytes"], 517);
+  EXPECT_EQ(data->info()["files"], 3);
+  EXPECT_THAT(data->notes(), ElementsAre("data.path: 3 of 4 files, 517 of 523 bytes; left out: 1 "
+                                         "of JSON lines"));
+  const auto refused = [&](const char* name, const char* what) {
+    DataConfig named = config();
+    named.path = {dir / name};
+    EXPECT_THAT([&] { make(named); },
+                ThrowsMessage<DataError>(AllOf(HasSubstr(what), HasSubstr("but must be text; "))))
+        << name;
+  };
+  refused("text/package.json", "package.json: is a JSON object");
+  refused("text/l*", "list.json: is a JSON list");
+  refused("text/z.jsonl", "z.jsonl: is JSON lines");
+  for (const char* other : {"text/a.cpp", "text/list.json", "text/package.json"})
+    fs::remove(dir / other);
+  refused("text", "z.jsonl: is JSON lines");
 }
 
 TEST_F(TextData, a_small_vocabulary_is_a_config_error) {

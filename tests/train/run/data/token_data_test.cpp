@@ -125,8 +125,8 @@ TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
   const auto all = tokens<std::uint16_t>(500);
   put(dir / "b.bin", bytes_of(std::vector<std::uint16_t>(all.begin() + 101, all.end())));
   put(dir / "a.bin", bytes_of(std::vector<std::uint16_t>(all.begin(), all.begin() + 101)));
-  put(dir / "whole", bytes_of(all));
-  const auto parts = make("*.bin"), whole = make("whole");
+  put(dir / "whole.bin", bytes_of(all));
+  const auto parts = make("?.bin"), whole = make("whole.bin");
   EXPECT_EQ(parts->info()["files"], 2);
   for (Index step = 0; step < 20; ++step)
     EXPECT_EQ(parts->train_batch(step, 0).tokens, whole->train_batch(step, 0).tokens);
@@ -134,12 +134,12 @@ TEST_F(TokenData, files_follow_each_other_in_the_order_of_their_names) {
 }
 
 TEST_F(TokenData, damaged_and_foreign_files_are_reported_with_the_expected_format) {
-  put(dir / "odd", std::string(501, '\1'));
+  put(dir / "odd.bin", std::string(501, '\1'));
   fails(
-      "odd",
+      "odd.bin",
       ": has 501 bytes, but a .bin without an llm.c header must have an even number, 2 per token");
-  put(dir / "empty", "");
-  fails("empty", ": contains no tokens; leave it out");
+  put(dir / "empty.bin", "");
+  fails("empty.bin", ": contains no tokens; leave it out");
   put(dir / "cut", llmc_header(20240520, 1, 500).substr(0, 100));
   fails("cut",
         ": begins like an llm.c token file, but has 100 bytes, fewer than the 1024 of its header; "
@@ -204,6 +204,67 @@ TEST_F(TokenData, a_text_file_is_not_a_token_file) {
       ThrowsMessage<DataError>(HasSubstr(
           (dir / "even.bin").string() +
           ": is a text file, but must be a token file; convert it with `difftape data prepare`")));
+}
+
+TEST_F(TokenData, only_a_bin_has_tokens_without_a_header) {
+  using namespace std::string_literals;
+  const std::string rest(999, 'a');
+  for (const auto& [name, text] : std::vector<std::array<std::string, 2>>{
+           {"form_feed.txt", "Chapter 1\f\n" + rest},
+           {"text", "text" + rest},
+           {"meta.pkl", "\x80\4\x95\x10\0\0\0\0\0\0\0"s + rest},
+           {"model.safetensors", "\x40\0\0\0\0\0\0\0{\"a\":"s + rest},
+           {"lines.jsonl", "{}\n"}}) {
+    put(dir / name, text);
+    fails(name,
+          ": is not a token file: tokens without a header must be uint16 in a .bin; convert text "
+          "with `difftape data prepare`, or set data.type to text, whose tokens are bytes");
+  }
+  put(dir / "form_feed.bin", "Chapter 1\f\n" + rest + rest);
+  EXPECT_THAT([&] { make("form_feed.bin", 65536); },
+              ThrowsMessage<DataError>(HasSubstr("form_feed.bin: is a text file")));
+  put(dir / "nano.BIN", bytes_of(tokens<std::uint16_t>(500)));
+  EXPECT_EQ(make("nano.BIN")->info()["tokens"], 500);
+  put(dir / "v1", llmc_header(20240520, 1, 500) + bytes_of(tokens<std::uint16_t>(500)));
+  EXPECT_EQ(make("v1")->info()["tokens"], 500);
+}
+
+TEST_F(TokenData, that_data_prepare_did_not_describe_is_refused) {
+  const std::string all = bytes_of(tokens<std::uint16_t>(500));
+  put(dir / "c.bin", all);
+  const std::string digest = make("c.bin")->info()["xxh3_128"];
+  put(dir / "c.bin.json", nlohmann::json{{"bytes", 900}, {"xxh3_128", digest}}.dump());
+  EXPECT_EQ(make("c.bin")->info()["tokens"], 500);
+  std::string other = all;
+  other[500] = static_cast<char>(other[500] ^ 1);
+  for (const std::string& now : {all.substr(0, 600), other}) {
+    put(dir / "c.bin", now);
+    fails("c.bin", fmt::format(": its {} tokens are not those that `difftape data prepare` "
+                               "described, whose digest is {}; prepare them again, or remove {} if "
+                               "another program wrote them",
+                               now.size() / 2, digest, (dir / "c.bin.json").string()));
+  }
+  fs::remove(dir / "c.bin.json");
+  EXPECT_EQ(make("c.bin")->info()["tokens"], 500);
+  h5::File file = h5::File::create(dir / "c.h5");
+  file.write<std::int32_t>("tokens", {500}, tokens<std::int32_t>(500));
+  file.set_attribute("/", "provenance", nlohmann::json{{"xxh3_128", digest}}.dump());
+  file.save();
+  EXPECT_THAT([&] { make("c.h5"); },
+              ThrowsMessage<DataError>(HasSubstr("c.h5: its 500 tokens are not those that")));
+}
+
+TEST_F(TokenData, of_a_git_lfs_pointer_names_the_command_that_fetches_the_file) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n";
+  put(dir / "c.bin", bytes_of(tokens<std::uint16_t>(500)));
+  for (const char* name : {"t.h5", "c.bin.json", "c.bin.model"}) {
+    put(dir / name, pointer);
+    EXPECT_THAT([&] { make(name == std::string("t.h5") ? "t.h5" : "c.bin"); },
+                ThrowsMessage<DataError>(AllOf(HasSubstr(name),
+                                               HasSubstr(" is a Git LFS pointer, but must be "),
+                                               HasSubstr("fetch the file with `git lfs pull`"))));
+    fs::remove(dir / name);
+  }
 }
 
 /// Returns a file as numpy.save writes it (NumPy Enhancement Proposal 1, version 1.0).

@@ -121,13 +121,13 @@ void read_lines(const fs::path& path, std::string_view all, const std::string& k
   }
 }
 
-/// Returns true for a file of JSON lines, false for text. Throws DataError for other files.
-bool has_lines(const fs::path& path, const system::StoredBytes& stored) {
-  const auto kind =
-      system::recognize(path, stored.read(0, std::min(stored.size(), system::kHeadBytes)));
-  if (!kind || kind->format == system::FileFormat::html) return false;
-  if (kind->format != system::FileFormat::json_lines)
-    system::refuse(path, *kind, "text or JSON lines");
+/// Returns true for a file of JSON lines, false for text, as other JSON in a folder is. Throws
+/// DataError for other files.
+bool has_lines(const SourceFile& file, const system::StoredBytes& stored) {
+  using enum system::FileFormat;
+  const auto kind = system::recognize(file.path, stored.all());
+  if (!kind || kind->format == html || (file.in_folder && kind->format == json)) return false;
+  if (kind->format != json_lines) system::refuse(file.path, *kind, "text or JSON lines");
   return true;
 }
 
@@ -137,9 +137,13 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
                                      bool utf8, const std::function<void(const Piece&)>& see) {
   std::vector<ReadFile> read;
   Index before = 0;
-  for (const auto& [file, domain] : files) {
-    const system::StoredBytes stored(file);
-    const bool lines = has_lines(file, stored);
+  for (const SourceFile& source : files) {
+    const fs::path& file = source.path;
+    system::StoredBytes stored(file);
+    const std::string digest = digest_of(stored.all());
+    stored.accept_if(0, stored.size(),
+                     [&](std::string_view now) { return digest_of(now) == digest; });
+    const bool lines = has_lines(source, stored);
     const auto see_in_all = [&](Piece piece) {
       piece.bytes_read += before;
       piece.file = std::ssize(read);
@@ -149,8 +153,9 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
       read_lines(file, stored.all(), key, see_in_all);
     else
       read_text_file(file, stored.all(), utf8, see_in_all);
+    stored.all();  // throws if the file changed meanwhile
     // The digest shows if the file changes between two passes.
-    read.push_back({file, std::ssize(stored), digest_of(stored.all())});
+    read.push_back({file, std::ssize(stored), digest});
     before += read.back().bytes;
   }
   return read;
@@ -315,10 +320,10 @@ Corpus divide_documents(std::span<const SourceFile> files, const std::string& ke
   require_fraction("--val-fraction", options.val_fraction, false);
   require_fraction("--max-overlap", options.max_overlap, true);
   Corpus corpus;
-  for (const auto& [path, name] : files) {
-    const auto known = std::ranges::find(corpus.domains, name, &DomainCounts::name);
+  for (const SourceFile& file : files) {
+    const auto known = std::ranges::find(corpus.domains, file.domain, &DomainCounts::name);
     corpus.domain_of.push_back(known - corpus.domains.begin());
-    if (known == corpus.domains.end()) corpus.domains.push_back({.name = name});
+    if (known == corpus.domains.end()) corpus.domains.push_back({.name = file.domain});
   }
   std::vector<Document> documents;
   std::string text;

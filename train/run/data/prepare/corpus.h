@@ -32,9 +32,9 @@ struct ReadFile {
 
 /// Calls `see` with all pieces in order. A file of JSON lines, recognized by its first two lines or
 /// the extension .jsonl or .ndjson, has one object per line: the document is the string under
-/// `key`, its group the string under "group", if any. Every other file is one document. Throws
-/// MissingInput. Throws DataError with file and line or byte if a file is not text, a line is not
-/// such an object, or, with `utf8`, a text file is not UTF-8.
+/// `key`, its group the string under "group", if any. Every other file is one document, also
+/// other JSON in a folder. Throws MissingInput. Throws DataError with file and line or byte if a
+/// file is not text, a line is not such an object, or, with `utf8`, a text file is not UTF-8.
 std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const std::string& key,
                                      bool utf8, const std::function<void(const Piece&)>& see);
 

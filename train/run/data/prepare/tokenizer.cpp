@@ -12,6 +12,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "train/run/data/sources.h"
+#include "train/system/file_kind.h"
 #include "train/system/files.h"
 
 namespace difftape::run {
@@ -175,10 +176,13 @@ std::string without_dummy_prefix(const std::string& model) {
   return model + std::string("\x1a\x02\x18\x00", 4);
 }
 
-Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where) {
+Tokenizer sentencepiece_tokenizer(const TokenizerFile& file, const std::string& where,
+                                  const char* remedy) {
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  throw_if<DataError>(!has_sound_tables(file.model) || !loads(*processor, file.model),
-                      "{}: is not a SentencePiece model; train one with `spm_train`", where);
+  if (!has_sound_tables(file.model) || !loads(*processor, file.model)) {
+    system::refuse_other(where, file.model, "a SentencePiece model");
+    throw DataError(fmt::format("{}: is not a SentencePiece model; {}", where, remedy));
+  }
   Tokenizer tokenizer = tokenizer_by(processor, file);
   if (continues(processor, processor)) return tokenizer;
   const auto rest = std::make_shared<sentencepiece::SentencePieceProcessor>();
@@ -255,16 +259,17 @@ void require_same_tokenizer(const std::filesystem::path& checkpoint, const Token
   throw DataError(fmt::format(
       "{0}: the model was trained with the tokenizer {1}, but the data has {2}; tokenize the data "
       "with `difftape data prepare --tokenizer {0}`",
-      checkpoint.string(), named(model), named(data)));
+      checkpoint.string(), named(model.tokenizer), named(data)));
 }
 
-Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model) {
+Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model, const char* remedy) {
   return sentencepiece_tokenizer({model.filename().string(), system::read_text(model)},
-                                 model.string());
+                                 model.string(), remedy);
 }
 
 Tokenizer tokenizer_of(const TokenizerFile& file) {
-  return file.model.empty() ? byte_tokenizer() : sentencepiece_tokenizer(file, file.name);
+  return file.model.empty() ? byte_tokenizer()
+                            : sentencepiece_tokenizer(file, file.name, kTrainOne);
 }
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> prompt)

@@ -58,8 +58,11 @@ void require_same_tokenizer(const std::filesystem::path& checkpoint, const Token
 
 Tokenizer byte_tokenizer();
 
-/// Loads a SentencePiece model. Throws MissingInput, and DataError if the file is not one.
-Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model);
+inline constexpr const char* kTrainOne = "train one with `spm_train`";
+/// Loads a SentencePiece model. Throws MissingInput, and DataError with the remedy if the file is
+/// not one.
+Tokenizer sentencepiece_tokenizer(const std::filesystem::path& model,
+                                  const char* remedy = kTrainOne);
 /// Returns the tokenizer of a known `file`. Throws DataError if its model is not a SentencePiece
 /// model.
 Tokenizer tokenizer_of(const TokenizerFile& file);

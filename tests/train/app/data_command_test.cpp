@@ -90,9 +90,15 @@ TEST_F(TokenizedText, evaluates_text_by_the_tokenizer_of_the_model) {
     EXPECT_EQ(text.at("loss"), tokens.at("loss"));
     EXPECT_EQ(text.at("bits_per_byte"), tokens.at("bits_per_byte"));
   }
+  // Right: the first token of each file has no predecessor; `data prepare` counts the tokens.
   fs::create_directory(project / "folder");
-  for (const char* name : {"short.txt", "folder/shorter.txt"}) put(project / name, "odd");
-  EXPECT_GE(evaluated(project, {"--data", "folder"}).at("tokens"), 1);
+  Index targets = 0;
+  for (const std::string name : {"folder/one.txt", "folder/two.txt"}) {
+    put(project / name, name + "\f\n" + contents(project / "corpus.txt").substr(0, 3001));
+    ASSERT_EQ(data({"prepare", name, "--tokenizer", "my.model", "--out", "p.bin"}).exit, 0);
+    targets += static_cast<Index>(fs::file_size(project / "p.bin")) / 2 - 1;
+  }
+  EXPECT_EQ(evaluated(project, {"--data", "folder"}).at("tokens"), targets);
   put(project / "latin1.txt", "caf\xe9 au lait");
   EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", "latin1.txt"})),
               HasSubstr("latin1.txt: byte 3 is not UTF-8"));

@@ -49,12 +49,12 @@ std::unique_ptr<run::ValidationData> data_of(const EvalArguments& a, const run::
   if (a.data.empty())
     data = make_dataset(config.data, config.model, config.run.seed);
   else
-    data = make_whole_data(config.data, config.model, named.tokenizer);
+    data = make_whole_data(config.data, config.model, named.tokens.tokenizer);
   const bool others = !a.data.empty() || std::ranges::any_of(a.overrides, [](const auto& text) {
     return text.starts_with("data.") || text.starts_with("data=");
   });
   if (!others && !named.data.is_null()) require_same_data(*data, named.data, named.checkpoint);
-  require_same_tokenizer(named.checkpoint, named.tokenizer, data->tokenizer());
+  require_same_tokenizer(named.checkpoint, named.tokens, data->tokenizer());
   return data;
 }
 
@@ -79,7 +79,7 @@ Json evaluate(const EvalArguments& a) {
   const Index batches = batches_of(a, config, data->val_batches());
   say(fmt::format("{} batches", batches));
   const run::TokenizerFile& tokenizer =
-      named.tokenizer.is_known() ? named.tokenizer : data->tokenizer();
+      named.tokens.tokenizer.is_known() ? named.tokens.tokenizer : data->tokenizer();
   const run::Evaluation found = evaluate(*named.model, *data,
                                          {.batches = batches,
                                           .eos_token_id = config.data.eos_token_id,

@@ -38,8 +38,8 @@ struct GenerateArguments {
 
 /// Returns the tokenizer of a model; nothing if it is unknown.
 std::optional<run::Tokenizer> tokenizer_of(const run::NamedModel& named) {
-  if (!named.tokenizer.is_known()) return std::nullopt;
-  return run::tokenizer_of(named.tokenizer);
+  if (!named.tokens.tokenizer.is_known()) return std::nullopt;
+  return run::tokenizer_of(named.tokens.tokenizer);
 }
 
 using MaybeTokenizer = std::optional<run::Tokenizer>;

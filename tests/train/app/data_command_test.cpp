@@ -1,6 +1,7 @@
 // `difftape data`, run as a program, and training on its output.
 #include "tests/support/sentencepiece.h"
 #include "tests/train/run/loop/tiny.h"
+#include "train/run/data/prepare/tokenizer.h"
 
 namespace difftape::app {
 namespace {
@@ -124,6 +125,83 @@ TEST_F(TokenizedText, has_bits_per_byte_of_the_original_text) {
     const double right = nats / (std::log(2.0) * static_cast<double>(text.size()));
     EXPECT_NEAR(found.at("bits_per_byte").get<double>() / right, 1, 1e-3) << name;
   }
+}
+
+TEST_F(TokenizedText, of_an_unknown_tokenizer_is_not_bytes) {
+  fs::rename(project / "t.bin", project / "plain.bin");
+  ASSERT_EQ(train("run", "plain.bin").exit, 0);
+  const auto refused = [&](const std::vector<std::string>& arguments) {
+    const std::string error = test::error(65, project.difftape(arguments));
+    EXPECT_THAT(error, Not(HasSubstr("data.type")));
+    return error;
+  };
+  EXPECT_THAT(refused({"eval", "run", "--data", "corpus.txt"}),
+              HasSubstr("corpus.txt: is text, but the tokenizer of the model is unknown; give "
+                        "token files of the same tokenizer\nin --data"));
+  const auto no_bytes = HasSubstr(
+      "the model was trained on token files whose tokenizer is unknown, but the data is bytes; "
+      "give token files of the same tokenizer");
+  EXPECT_THAT(refused({"eval", "run", "--data", "corpus.txt", "--set", "data.type=text"}),
+              no_bytes);
+  EXPECT_THAT(refused({"train", "tiny.yaml", "--init-from", "run", "--set", "model.vocab_size=600",
+                       "--out", "next"}),
+              no_bytes);
+  EXPECT_FALSE(fs::exists(project / "next"));
+  EXPECT_FALSE(evaluated(project, {"--data", "plain.bin"}).contains("bits_per_byte"));
+}
+
+TEST_F(TokenizedText, is_exported_and_imported_with_its_tokenizer) {
+  ASSERT_EQ(train("run").exit, 0);
+  const std::vector<std::string> prompt{"--prompt", "value 12 of"};
+  const std::string written = test::output(generate("run", prompt));
+  for (const std::string format : {"hf", "safetensors"}) {
+    test::output(project.difftape({"export", "run", "--format", format, "--out", format}));
+    if (format == "safetensors") put(project / "tokenizer.model", contents(project / "my.model"));
+    test::output(project.difftape({"import", format, "--out", format + ".h5"}));
+    EXPECT_EQ(test::output(generate(format + ".h5", prompt)), written);
+    EXPECT_THAT(
+        test::error(65, project.difftape({"train", "tiny.yaml", "--init-from", format + ".h5",
+                                          "--set", "model.vocab_size=600", "--out", "next"})),
+        HasSubstr("the model was trained with the tokenizer my.model, but the data has bytes"));
+  }
+  // Another program wrote the folder: config.json instead of metadata.
+  std::string weights = contents(project / "hf/model.safetensors");
+  weights.replace(weights.find("difftape_config"), 15, "difftape_kconfi");
+  put(project / "hf/model.safetensors", weights);
+  test::output(project.difftape({"import", "hf", "--out", "foreign.h5"}));
+  EXPECT_EQ(test::output(generate("foreign.h5", prompt)), written);
+  const auto refused = [&](const std::string& model) {
+    put(project / "tokenizer.model", model);
+    return test::error(65, project.difftape({"import", "safetensors", "--out", "m.h5"}));
+  };
+  const std::string remedy = "; remove it to import the weights without";
+  EXPECT_THAT(refused("text"), HasSubstr("tokenizer.model: is not a SentencePiece model" + remedy));
+  std::vector<std::string> lines;
+  for (int i = 0; i < 500; ++i) lines.push_back(fmt::format("other text {}", i));
+  EXPECT_THAT(refused(test::train_sentencepiece(lines, 400)),
+              AllOf(HasSubstr("tokenizer.model: is not the tokenizer of "), HasSubstr(remedy)));
+}
+
+TEST_F(TokenizedText, that_changed_after_it_was_prepared_has_no_bits_per_byte) {
+  ASSERT_EQ(train("run").exit, 0);
+  ASSERT_EQ(data({"prepare", "corpus.txt", "--tokenizer", "my.model", "--out", "m.bin"}).exit, 0);
+  fs::resize_file(project / "m.bin", 6000);
+  EXPECT_THAT(test::error(65, project.difftape({"eval", "run", "--data", "m.bin"})),
+              AllOf(HasSubstr("m.bin: its 3000 tokens are not those that"),
+                    HasSubstr("m.bin.json if another program wrote them")));
+  fs::remove(project / "m.bin.json");
+  // Right: nats of all tokens over ln 2 and the bytes of the text of all but the first.
+  const auto found = evaluated(project, {"--data", "m.bin"});
+  const run::Tokenizer tokenizer = run::sentencepiece_tokenizer(project / "my.model");
+  const std::string stored = contents(project / "m.bin");
+  std::vector<std::int32_t> tokens;
+  for (std::size_t i = 0; i < stored.size(); i += 2)
+    tokens.push_back(static_cast<unsigned char>(stored[i]) +
+                     256 * static_cast<unsigned char>(stored[i + 1]));
+  const auto bytes = static_cast<double>(tokenizer.decode(tokens).size()) -
+                     static_cast<double>(tokenizer.decode({tokens.data(), 1}).size());
+  const double nats = found.at("loss").get<double>() * 2999;
+  EXPECT_NEAR(found.at("bits_per_byte").get<double>() / (nats / (std::log(2.0) * bytes)), 1, 1e-6);
 }
 
 TEST_F(TokenizedText, of_another_tokenizer_is_refused) {

@@ -6,6 +6,7 @@
 
 #include "autograd/ops.h"
 #include "core/error.h"
+#include "core/name_scope.h"
 #include "train/run/config/writer.h"
 #include "train/run/data/prepare/tokenized_text.h"
 #include "train/run/data/sources.h"
@@ -97,6 +98,13 @@ std::shared_ptr<const TokenSource> read_whole(const DataConfig& config, Index vo
   const bool is_text = config.type == DataKind::text || are_text(config.path);
   if (is_text && tokenizer.is_known())
     return tokenize_text(kKey, config.path, tokenizer_of(tokenizer), config.eos_token_id);
+  if (is_text) {
+    const NameScope scope(kKey);
+    throw DataError(fmt::format(
+        "{}: is text, but the tokenizer of the model is unknown; give token files of the "
+        "same tokenizer",
+        one_or_number(find_source_files(config.path).files)));
+  }
   return read_token_files(kKey, config.path, vocab_size);
 }
 

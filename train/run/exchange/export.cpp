@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/digest.h"
 #include "core/error.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
@@ -23,16 +24,23 @@ namespace difftape::run {
 namespace {
 
 constexpr const char *kLayout = "difftape_layout", *kConfig = "difftape_config",
-                     *kStep = "difftape_step", *kData = "difftape_data";
+                     *kStep = "difftape_step", *kData = "difftape_data",
+                     *kTokenizer = "difftape_tokenizer", *kDigest = "xxh3_128";
 
 }  // namespace
 
 safetensors::Metadata to_metadata(const NamedModel& named, WeightLayout layout) {
-  return {{"format", "pt"},
-          {kLayout, std::string(to_string(layout))},
-          {kConfig, to_yaml(named.config)},
-          {kStep, std::to_string(named.step)},
-          {kData, system::json_text(named.data)}};
+  safetensors::Metadata metadata{{"format", "pt"},
+                                 {kLayout, std::string(to_string(layout))},
+                                 {kConfig, to_yaml(named.config)},
+                                 {kStep, std::to_string(named.step)},
+                                 {kData, system::json_text(named.data)}};
+  const TokenizerFile& tokenizer = named.tokens.tokenizer;
+  if (!tokenizer.is_known()) return metadata;
+  const std::string digest = tokenizer.model.empty() ? "" : digest_of(tokenizer.model);
+  metadata[kTokenizer] =
+      system::json_text(nlohmann::ordered_json{{"name", tokenizer.name}, {kDigest, digest}});
+  return metadata;
 }
 
 std::optional<Provenance> provenance_of(const safetensors::File& file,
@@ -51,8 +59,19 @@ std::optional<Provenance> provenance_of(const safetensors::File& file,
   require(step >= 0, kStep);
   const nlohmann::json data = system::json_or_discarded(metadata.at(kData));
   require(!data.is_discarded(), kData);
-  return Provenance{
-      *layout, config_from_yaml(metadata.at(kConfig), file.path().string(), overrides), step, data};
+  std::optional<TokenizerName> tokenizer;
+  if (metadata.contains(kTokenizer)) {
+    const auto json = system::json_or_discarded(metadata.at(kTokenizer));
+    const auto string_at = [&](const char* key) {
+      const bool there = json.is_object() && json.contains(key) && json.at(key).is_string();
+      require(there, kTokenizer);
+      return json.at(key).get<std::string>();
+    };
+    tokenizer = {string_at("name"), string_at(kDigest)};
+  }
+  return Provenance{*layout,
+                    config_from_yaml(metadata.at(kConfig), file.path().string(), overrides), step,
+                    data, tokenizer};
 }
 
 namespace {
@@ -96,10 +115,10 @@ struct PromptCode {
 
 PromptCode prompt_code(const NamedModel& named) {
   if (named.config.data.type == DataKind::text ||
-      (named.tokenizer.is_known() && named.tokenizer.model.empty()))
+      (named.tokens.tokenizer.is_known() && named.tokens.tokenizer.model.empty()))
     return {"", "list(b\"The \")", "bytes(i for i in ids if i < 256).decode(errors=\"replace\")",
             "Tokens are bytes of text."};
-  if (!named.tokenizer.model.empty())
+  if (!named.tokens.tokenizer.model.empty())
     return {
         "import sentencepiece\n"
         "tokenizer = sentencepiece.SentencePieceProcessor(model_file=\"tokenizer.model\")\n",
@@ -150,8 +169,8 @@ void export_hf(const NamedModel& named, const fs::path& directory) {
   if (!tensors.unfolded.empty())
     system::replace_text(at / kUnfolded, safetensors::to_bytes({}, tensors.unfolded));
   if (needs_modeling_file(model)) system::replace_text(at / kModelingFile, modeling_file());
-  if (!named.tokenizer.model.empty())
-    system::replace_text(at / kHfTokenizer, named.tokenizer.model);
+  if (!named.tokens.tokenizer.model.empty())
+    system::replace_text(at / kHfTokenizer, named.tokens.tokenizer.model);
   system::replace_text(at / kHfReadme, hf_readme(named));
   const auto config = hf_config(model, named.config.data.eos_token_id);
   system::replace_text(at / kHfConfig, system::json_text(config, 2) + "\n");

@@ -21,12 +21,19 @@ constexpr auto names_of(WeightLayout) {
   return std::to_array<Named<WeightLayout>>({{"difftape", difftape}, {"hf", hf}});
 }
 
+/// A tokenizer without its model.
+struct TokenizerName {
+  std::string name;    ///< "bytes", or the name of the SentencePiece file
+  std::string digest;  ///< XXH3 of the SentencePiece file; empty for bytes
+};
+
 /// The metadata of a file that difftape exported.
 struct Provenance {
   WeightLayout layout = WeightLayout::difftape;
   Config config;
   Index step = 0;
   nlohmann::json data;  ///< facts of the training data; null if untrained or trained elsewhere
+  std::optional<TokenizerName> tokenizer = {};  ///< nothing if it is unknown
 };
 
 /// Returns the metadata for the weights of a model in a layout.
@@ -59,14 +66,15 @@ void export_safetensors(const NamedModel& named, const std::filesystem::path& fi
 void export_hf(const NamedModel& named, const std::filesystem::path& directory);
 
 /// Imports the model of a safetensors file, or of a directory with model.safetensors and
-/// config.json. Weights equal the exported ones bit for bit. `overrides` may set keys of data.* and
+/// config.json, with the SentencePiece model in tokenizer.model beside the weights, if there is
+/// one. Weights equal the exported ones bit for bit. `overrides` may set keys of data.* and
 /// train.*. Throws UsageError, MissingInput, ConfigError; DataError if the file is damaged or
 /// has an unsupported type, or if tensors are missing, unknown or of the wrong shape.
 NamedModel import_model(const std::filesystem::path& where,
                         const std::vector<std::string>& overrides = {});
 
-/// Writes a checkpoint with weights only, for train.init_from but not for resuming. Throws
-/// OutputError.
+/// Writes a checkpoint with weights and tokenizer only, for train.init_from but not for resuming.
+/// Throws OutputError.
 void write_imported(const NamedModel& named, const std::filesystem::path& checkpoint);
 
 constexpr auto names_of(ExportFormat) {

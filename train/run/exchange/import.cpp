@@ -173,6 +173,30 @@ void unfold(LanguageModel& model, const safetensors::File& file) {
   }
 }
 
+/// Returns the tokenizer of imported weights. A SentencePiece model lies beside them under the name
+/// that transformers uses.
+TokenizerFile tokenizer_beside(const fs::path& weights, const Config& config,
+                               const std::optional<TokenizerName>& recorded) {
+  const fs::path file = weights.parent_path() / kHfTokenizer;
+  if (recorded && recorded->digest.empty()) return {.name = recorded->name, .model = {}};
+  if (!system::is_there(file)) {
+    const bool bytes = !recorded && config.data.type == DataKind::text;
+    return bytes ? byte_tokenizer().file : TokenizerFile();
+  }
+  constexpr const char* kRemoveIt = "remove it to import the weights without";
+  Tokenizer tokenizer = sentencepiece_tokenizer(file, kRemoveIt);
+  if (recorded && recorded->digest != tokenizer.digest) {
+    throw DataError(fmt::format(
+        "{}: is not the tokenizer of {}: its digest must be {}, but is {}; {}", file.string(),
+        weights.string(), recorded->digest, tokenizer.digest, kRemoveIt));
+  }
+  throw_if<DataError>(tokenizer.vocab_size > config.model.vocab_size,
+                      "{}: has {} tokens, but the model has a vocabulary of {}; {}", file.string(),
+                      tokenizer.vocab_size, config.model.vocab_size, kRemoveIt);
+  if (recorded) tokenizer.file.name = recorded->name;
+  return tokenizer.file;
+}
+
 }  // namespace
 
 NamedModel import_model(const fs::path& where, const std::vector<std::string>& overrides) {
@@ -186,6 +210,8 @@ NamedModel import_model(const fs::path& where, const std::vector<std::string>& o
                    .checkpoint = file.path(),
                    .step = from.step,
                    .data = from.data};
+  named.tokens = {.tokenizer = tokenizer_beside(file.path(), named.config, from.tokenizer),
+                  .of_token_files = named.config.data.type == DataKind::tokens};
   fill(*named.model, file, from);
   if (own && own->layout == WeightLayout::hf && folds_subln(named.model->config()))
     unfold(*named.model, safetensors::File::read(unfolded_beside(file.path())));
@@ -197,7 +223,8 @@ void write_imported(const NamedModel& named, const fs::path& checkpoint) {
                    {.step = named.step,
                     .config_yaml = to_yaml(named.config),
                     .extra_state = {{"data", named.data}},
-                    .seed = named.config.run.seed});
+                    .seed = named.config.run.seed,
+                    .tokenizer = named.tokens.tokenizer});
 }
 
 }  // namespace difftape::run

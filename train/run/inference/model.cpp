@@ -9,7 +9,6 @@
 #include "train/run/config/config.h"
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
-#include "train/run/data/prepare/tokenizer.h"
 
 namespace difftape::run {
 
@@ -41,17 +40,13 @@ void require_layers(const Checkpoint& weights, Index layers) {
 
 }  // namespace
 
-namespace {
-
-/// Returns the tokenizer of a checkpoint, which stores it for data with one.
-TokenizerFile tokenizer_of_weights(const Checkpoint& weights) {
+ModelTokens tokens_of(const Checkpoint& weights) {
   const CheckpointMeta& meta = weights.meta();
-  if (meta.tokenizer.is_known()) return meta.tokenizer;
-  const Config trained = config_from_yaml(meta.config_yaml, weights.path().string());
-  return trained.data.type == DataKind::text ? byte_tokenizer().file : TokenizerFile();
+  const DataKind trained = config_from_yaml(meta.config_yaml, weights.path().string()).data.type;
+  const bool is_text = trained == DataKind::text && !meta.tokenizer.is_known();
+  return {.tokenizer = is_text ? byte_tokenizer().file : meta.tokenizer,
+          .of_token_files = trained == DataKind::tokens};
 }
-
-}  // namespace
 
 NamedModel open_model(const fs::path& where, const std::vector<std::string>& overrides) {
   NamedModel named;
@@ -62,7 +57,7 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     named.config =
         config_from_yaml(weights->meta().config_yaml, weights->path().string(), overrides);
     named.data = weights->extra_state([](const auto& state) { return state.at("data"); });
-    named.tokenizer = tokenizer_of_weights(*weights);
+    named.tokens = tokens_of(*weights);
   } else {
     const ResolvedConfig resolved = load_config(where.string(), overrides);
     static_cast<void>(other_initial_settings(resolved));  // throws if the weights would be wrong
@@ -70,9 +65,9 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     const std::string& from = named.config.train.init_from;
     if (!from.empty()) {
       weights.emplace(find_checkpoint(from));
-      named.tokenizer = tokenizer_of_weights(*weights);
+      named.tokens = tokens_of(*weights);
     } else if (named.config.data.type == DataKind::text) {
-      named.tokenizer = byte_tokenizer().file;
+      named.tokens.tokenizer = byte_tokenizer().file;
     }
   }
   if (weights) require_layers(*weights, named.config.model.num_layers);

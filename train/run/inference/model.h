@@ -9,9 +9,11 @@
 
 #include "layers/language_model.h"
 #include "train/run/config/config.h"
-#include "train/run/records/h5.h"
+#include "train/run/data/prepare/tokenizer.h"
 
 namespace difftape::run {
+
+class Checkpoint;
 
 struct NamedModel {
   Config config;
@@ -19,10 +21,13 @@ struct NamedModel {
   std::filesystem::path checkpoint;  ///< empty: initial weights
   Index step = 0;                    ///< number of training steps
   nlohmann::json data;               ///< data facts of the checkpoint; null without one
-  TokenizerFile tokenizer = {};      ///< of the weights; bytes for a model of text
+  ModelTokens tokens = {};           ///< of the weights
   /// Selects train.gemm during the lifetime of the object.
   std::unique_ptr<EngineScope> engine = {};
 };
+
+/// Returns the tokens on which the model of a checkpoint was trained.
+ModelTokens tokens_of(const Checkpoint& weights);
 
 /// Throws UsageError for an override of a key that changes the model of existing weights. Allowed
 /// are data.*, train.*, model.max_seq_len, model.rope_theta and model.rope_scaling.*.

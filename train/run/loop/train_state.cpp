@@ -12,6 +12,7 @@
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/data/prepare/tokenizer.h"
+#include "train/run/inference/model.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/records/metric_registry.h"
 #include "train/stats/descriptive.h"
@@ -129,7 +130,7 @@ void TrainState::restore(const fs::path& checkpoint) {
                       checkpoint.string(), meta.step, config.train.steps);
   saved.extra_state([&](const nlohmann::json& extra) {
     require_same_data(*data, extra.at("data"), checkpoint);
-    require_same_tokenizer(checkpoint, meta.tokenizer, data->tokenizer());
+    require_same_tokenizer(checkpoint, tokens_of(saved), data->tokenizer());
     saved.load(model.parameters(), &optimizer);
     restore_extra(meta.step, extra);
   });
@@ -168,7 +169,7 @@ void take_initial_weights(TrainState& state) {
   if (from.empty()) return;
   const NameScope scope("train.init_from");
   const Checkpoint weights(find_checkpoint(from));
-  require_same_tokenizer(weights.path(), weights.meta().tokenizer, state.data->tokenizer());
+  require_same_tokenizer(weights.path(), tokens_of(weights), state.data->tokenizer());
   weights.load(state.model.parameters(), nullptr);
   state.origin = {weights.path(), weights.meta().step, weights.digest()};
 }

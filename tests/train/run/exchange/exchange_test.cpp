@@ -334,7 +334,7 @@ TEST(Export, readme_has_code_for_the_tokens_of_the_model) {
               AllOf(HasSubstr("torch.tensor([[0, 1]])"), HasSubstr("\nprint(ids)\n"),
                     Not(HasSubstr("bytes("))));
   EXPECT_FALSE(fs::exists(dir / "unknown/tokenizer.model"));
-  model.tokenizer = {"en.model", "a SentencePiece model"};
+  model.tokens.tokenizer = {"en.model", "a SentencePiece model"};
   export_hf(model, dir / "known");
   EXPECT_THAT(contents(dir / "known/README.md"),
               AllOf(HasSubstr("SentencePieceProcessor(model_file=\"tokenizer.model\")\n"),

@@ -248,11 +248,17 @@ void TextLoss::add(const Tokenizer& tokenizer, std::string_view text,
   }
 }
 
-void require_same_tokenizer(const std::filesystem::path& checkpoint, const TokenizerFile& model,
+void require_same_tokenizer(const std::filesystem::path& checkpoint, const ModelTokens& model,
                             const TokenizerFile& data) {
-  if (!model.is_known() || !data.is_known() || model == data) return;
+  const bool bytes = data.is_known() && data.model.empty();
+  throw_if<DataError>(
+      !model.tokenizer.is_known() && model.of_token_files && bytes,
+      "{}: the model was trained on token files whose tokenizer is unknown, but the data is bytes; "
+      "give token files of the same tokenizer",
+      checkpoint.string());
+  if (!model.tokenizer.is_known() || !data.is_known() || model.tokenizer == data) return;
   const auto named = [&](const TokenizerFile& file) {
-    return model.name == data.name
+    return model.tokenizer.name == data.name
                ? fmt::format("{} of digest {}", file.name, digest_of(file.model))
                : file.name;
   };

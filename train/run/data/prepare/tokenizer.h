@@ -51,9 +51,16 @@ struct TextLoss {
   bool any() const { return unknown + newlines + spaces + characters > 0; }
 };
 
-/// Throws DataError if both tokenizers are known and differ: the tokens of the data would mean
-/// something else to the model of `checkpoint`.
-void require_same_tokenizer(const std::filesystem::path& checkpoint, const TokenizerFile& model,
+/// The tokens on which a model was trained.
+struct ModelTokens {
+  TokenizerFile tokenizer;      ///< bytes for a model of text
+  bool of_token_files = false;  ///< data.type was tokens; with an unknown tokenizer, not bytes
+};
+
+/// Throws DataError if the tokens of the data would mean something else to the model of
+/// `checkpoint`: both tokenizers are known and differ, or the data is bytes and the model is of
+/// token files of an unknown tokenizer.
+void require_same_tokenizer(const std::filesystem::path& checkpoint, const ModelTokens& model,
                             const TokenizerFile& data);
 
 Tokenizer byte_tokenizer();

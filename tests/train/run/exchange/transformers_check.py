@@ -4,7 +4,8 @@ tests read.
 
   transformers_check.py check DIFFTAPE [CASE...]  trains a tiny run of each case, exports it and
       compares logits in double (DIFFTAPE-f64) and single precision, greedy text over a KV cache,
-      and reimported weights. Exits 1 above the tolerance, which is the rounding of single precision
+      and reimported weights. For models of documents it runs the code of the exported README.
+      Exits 1 above the tolerance, which is the rounding of single precision
       if that is larger, for example with lambda 1.
   transformers_check.py make                     writes llama/, mixtral/ and diffllama/ of this folder
 """
@@ -49,6 +50,11 @@ CASES = {
                                                "router_aux_loss_coef": 0.01}},
     "diff_v2_none": {"attention.kind": "diff_v2", "attention.lambda": "none", "match_params": True},
 }
+DOCUMENTS = {
+    "softmax_documents": {"num_kv_heads": 2},
+    "diff_v1_documents": {"attention.kind": "diff_v1"},
+    "diff_v2_documents": {"attention.kind": "diff_v2", "num_kv_heads": 2},
+}
 MODEL = {"d_model": 48, "num_layers": 3, "num_heads": 8, "d_ff": 72, "max_seq_len": 64}
 
 
@@ -59,8 +65,8 @@ def difftape(program, *words):
     return done.stdout
 
 
-def train(program, run, model):
-    settings = {f"model.{key}": value for key, value in (MODEL | model).items()}
+def train(program, run, model, more=None):
+    settings = (more or {}) | {f"model.{key}": value for key, value in (MODEL | model).items()}
     settings |= {"data.seq_len": 64, "data.batch_size": 8, "train.steps": 40, "optim.lr": 0.02,
                  "optim.warmup_steps": 5, "train.eval_interval": 0, "log.diagnostics_interval": 0}
     config = run.parent / "config.yaml"
@@ -136,11 +142,37 @@ def check(program, name, folder):
     return errors, rounding, facts
 
 
+@torch.no_grad()
+def check_documents(program, name, folder):
+    """Checks the code of the exported README that keeps the documents of a row apart."""
+    run, batch, end = folder / "run", folder / "tokens.h5", 10
+    train(program, run, DOCUMENTS[name], {"data.eos_token_id": end})
+    tokens = np.random.default_rng(1).integers(11, 256, (3, 65), dtype=np.int32)
+    for row, ends in enumerate(([7, 8, 40], [0, 63], [30])):
+        tokens[row, ends] = end
+    with h5py.File(batch, "w") as file:
+        file["tokens"] = tokens
+    ours = logits_of(program, run, batch, folder / "grads.h5")
+    difftape(program, "export", run, "--format", "hf", "--out", folder / "hf")
+    model = opened(folder / "hf")
+    inputs = torch.from_numpy(tokens[:, :-1].astype(np.int64))
+    code = (folder / "hf/README.md").read_text().split("```python\n")[-1].split("```")[0]
+    example, code = code.split("\n", 1)
+    assert example.startswith("tokens = "), example
+    names = {"torch": torch, "model": model, "tokens": inputs}
+    exec(code, names)
+    errors = {"README": difference(names["logits"].numpy(), ours)}
+    across = difference(model(inputs).logits.numpy(), ours)
+    facts = {"README": errors["README"] <= TOLERANCE, "documents matter": across > 100 * TOLERANCE}
+    return errors, 0.0, facts
+
+
 def run_checks(program, names):
     failed = 0
-    for name in names or CASES:
+    for name in names or [*CASES, *DOCUMENTS]:
         with tempfile.TemporaryDirectory() as folder:
-            errors, rounding, facts = check(program, name, pathlib.Path(folder))
+            which = check_documents if name in DOCUMENTS else check
+            errors, rounding, facts = which(program, name, pathlib.Path(folder))
         wrong = [fact for fact, holds in facts.items() if not holds]
         failed += bool(wrong)
         numbers = ", ".join(f"{which} {error:.1e}" for which, error in errors.items())

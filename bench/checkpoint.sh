@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # checkpoint.sh BIN_DIR ROUNDS: seconds that a checkpoint of 11.0 M parameters adds to a run, as the
 # median over rounds of runs with and without checkpoints in turns, and the part of a run that one
-# takes every five minutes, the default of train.checkpoint_minutes.
+# takes every five minutes.
 set -euo pipefail
 export LC_ALL=C
 bin=$(readlink -f "$1") rounds=$2

@@ -83,20 +83,17 @@ std::vector<std::string> logged_calls(const fs::path& log) {
 }
 
 Index committed_step(const std::vector<std::string>& calls, std::size_t done) {
-  Index renamed = 0, committed = 0;
+  Index committed = 0;
   for (std::size_t i = 0; i < std::min(done, calls.size()); ++i) {
     if (!calls[i].starts_with("rename ")) continue;
-    const fs::path file(calls[i].substr(7));
-    if (const auto step = run::step_of_file(file)) renamed = *step;
-    if (file.filename() == run::kLatest) committed = renamed;
+    if (const auto step = run::step_of_file(calls[i].substr(7))) committed = *step;
   }
   return committed;
 }
 
 std::map<std::string, std::string> lasting_files(const fs::path& run) {
   std::map<std::string, std::string> files{{"metrics.jsonl", measured(run)}};
-  for (const char* name : {"config.yaml", "checkpoints/latest", "checkpoints/best"})
-    files[name] = contents(run / name);
+  files["config.yaml"] = contents(run / "config.yaml");
   for (const auto& entry : fs::recursive_directory_iterator(run)) {
     const std::string name = fs::relative(entry.path(), run);
     if (name.ends_with(".tmp")) files[name] = "left behind";
@@ -139,7 +136,6 @@ DisturbedRun::DisturbedRun(int number) {
   use_data(c, turn<DataKind>(number), project_ / "tokens.bin");
   c.train.checkpoint_interval = 2;
   c.train.keep_last = 1;
-  c.train.keep_best = true;
   c.log.tensorboard = true;
   const bool f64 = program_ == DIFFTAPE_TEST_PROGRAM_F64;
   name_ = fmt::format("{}, {}, {}, {}, part {}", c.model.attention.kind.name(),

@@ -17,15 +17,15 @@ struct Fault {
   std::string word = {};    ///< only in processes with this first argument
 };
 
-/// A run of six steps that writes a checkpoint every second step, keeps the last and the best one,
-/// and writes event files. Run i has the i-th attention kind, data type, optimizer and precision,
+/// A run of six steps that writes a checkpoint every second step, keeps the newest one, and writes
+/// event files. Run i has the i-th attention kind, data type, optimizer and precision,
 /// each in turn, and every four runs another part of a model: none, experts, YOCO, sparse blocks.
 class DisturbedRun {
  public:
   explicit DisturbedRun(int number);
 
   const std::string& name() const { return name_; }
-  /// The calls that change files of an undisturbed run, "rename run/checkpoints/latest".
+  /// The calls that change files of an undisturbed run, "rename run/status.json".
   const std::vector<std::string>& calls() const { return calls_; }
   double seconds() const { return seconds_; }  ///< of an undisturbed run
 
@@ -59,8 +59,7 @@ class DisturbedRun {
 
 /// The calls in a log of the shim.
 std::vector<std::string> logged_calls(const fs::path& log);
-/// The step of the last checkpoint that the first `done` calls committed: its file renamed, and
-/// then `latest`; 0 if there is none.
+/// The step of the last checkpoint whose file the first `done` calls renamed; 0 if there is none.
 Index committed_step(const std::vector<std::string>& calls, std::size_t done);
 
 /// Returns the part of each file that must not depend on a disturbance: the text, or the digest of

@@ -14,8 +14,8 @@ trap 'kill "$run" 2>/dev/null || true; rm -rf "$work"' EXIT
   --set model.num_heads=2 --set model.num_layers=2 --set model.d_ff=64 --set data.seq_len=32 \
   --set data.batch_size=4 --set train.steps="$steps" --set train.eval_interval=100 \
   --set train.eval_batches=1 --set train.final_eval_batches=1 --set train.checkpoint_interval=200 \
-  --set train.keep_last=2 --set train.keep_best=true --set log.diagnostics_interval=100 \
-  --set log.tensorboard=true >"$work/out" &
+  --set train.keep_last=2 --set log.diagnostics_interval=100 --set log.tensorboard=true \
+  >"$work/out" &
 run=$!
 done_steps() { tail -n 1 "$work/run/metrics.jsonl" 2>/dev/null | grep -oE '^\{"step":[0-9]+' | grep -oE '[0-9]+$' || echo 0; }
 kilobytes() { awk '/^VmRSS/ {print $2}' "/proc/$run/status" 2>/dev/null || true; }

@@ -214,7 +214,7 @@ constexpr std::string_view kShown[] = {"run.name",
                                        "train.steps",
                                        "train.eval_interval",
                                        "train.checkpoint_interval",
-                                       "train.keep_best"};
+                                       "train.keep_last"};
 
 std::string section_of(std::string_view key) { return std::string(key.substr(0, key.rfind('.'))); }
 

@@ -29,24 +29,17 @@ constexpr const char* kResume = "latest";
 constexpr const char* kResumeAuto = "auto";
 
 struct TrainArguments {
-  std::string config, out, resume, init_from, fork_from;
+  std::string config, out, resume, init_from;
   std::vector<std::string> overrides;
   Index overfit_steps = 0;
   bool profile = false, overfits = false;
 };
 
-/// Sets the fields of the request about earlier steps, in this run or in the run of --fork-from.
-/// Only the first of several processes touches the directory.
+/// Sets the fields of the request about earlier steps. Only the first of several processes touches
+/// the directory.
 void ask_to_continue(const TrainArguments& a, const run::Config& config,
                      run::TrainRequest& request) {
-  if (distributed::rank() != 0) return;
-  if (!a.fork_from.empty()) {
-    const std::filesystem::path checkpoint = run::find_checkpoint(a.fork_from);
-    branch_run(checkpoint, config, request.out);
-    request.note = fmt::format("earlier steps come from {}", checkpoint.string());
-    request.resume = true;
-  }
-  if (a.resume.empty()) return;
+  if (distributed::rank() != 0 || a.resume.empty()) return;
   request.resume = a.resume != kResumeAuto || run::has_run_to_resume(request.out);
   if (!request.resume)
     request.note = fmt::format("starting at step 1 of {}, since there is no run to resume in {}",
@@ -65,8 +58,6 @@ std::filesystem::path directory_of(const TrainArguments& a, const run::Config& c
   std::filesystem::path usual = std::filesystem::is_directory(a.config)
                                     ? std::filesystem::path(a.config)
                                     : default_out(config);
-  throw_if<UsageError>(!a.fork_from.empty() && a.out.empty(),
-                       "--fork-from writes to a new run directory; name it with --out");
   if (a.out.empty()) return usual;
   throw_if<UsageError>(!a.resume.empty(),
                        "--out auto names a new run directory, but --resume needs an existing one; "
@@ -155,8 +146,7 @@ std::pair<std::string, bool> overfit(const run::Config& config) {
 
 system::Exit overfit_as_told(const TrainArguments& a) {
   throw_if<UsageError>(
-      !a.out.empty() || !a.resume.empty() || !a.init_from.empty() || !a.fork_from.empty() ||
-          a.profile,
+      !a.out.empty() || !a.resume.empty() || !a.init_from.empty() || a.profile,
       "--overfit writes no run and allows no other option than --set; remove the others");
   throw_if<UsageError>(a.overfit_steps < 1,
                        "--overfit: the number of steps is 0 or less, but must be at least 1");
@@ -178,11 +168,9 @@ system::Exit train_as_told(const TrainArguments& a, const Context& context) {
   warn_if_slower();
   set_initial_weights(a, config);
   throw_if<UsageError>(!a.resume.empty() && a.resume != kResume && a.resume != kResumeAuto,
-                       "--resume={}: expected --resume or --resume=auto; --fork-from CHECKPOINT "
-                       "continues from a checkpoint in a new directory",
+                       "--resume={}: expected --resume or --resume=auto; --init-from CHECKPOINT "
+                       "begins a new run with the weights of a checkpoint",
                        a.resume);
-  throw_if<UsageError>(!a.fork_from.empty() && (!a.resume.empty() || !a.init_from.empty()),
-                       "--fork-from excludes --resume and --init-from; give one of them");
   run::TrainRequest request;
   request.out = directory_of(a, config);
   outlive_reader();
@@ -212,10 +200,8 @@ void train_command(CLI::App& program, Context& context) {
              "Run directory (default: run.out, or runs/<run.name>); auto picks the first unused of "
              "DIR, DIR-2, DIR-3, ...");
   command.add_flag(fmt::format("--resume{{{}}}", kResume), a->resume,
-                   "Continue the run from its latest checkpoint; --resume=auto starts the run if "
+                   "Continue the run from its newest checkpoint; --resume=auto starts the run if "
                    "there is nothing to continue");
-  add_option(command, "--fork-from", a->fork_from,
-             "Continue from this checkpoint in a new run directory, --out, with its history");
   add_option(command, "--init-from", a->init_from,
              "Start with the weights of this checkpoint or run (train.init_from)");
   command.add_flag("--profile", a->profile,

@@ -109,31 +109,21 @@ void for_each_line(const std::filesystem::path& path,
   });
 }
 
-void for_each_line_from_the_end(const std::filesystem::path& path,
-                                const std::function<bool(std::string_view, std::size_t)>& f) {
-  constexpr std::size_t kBlockBytes = 1 << 16;
+std::string last_line_of(const std::filesystem::path& path) {
   std::error_code error;
-  std::size_t left = std::filesystem::file_size(path, error);  // bytes not read yet
+  const std::size_t size = std::filesystem::file_size(path, error);
   errno = error.value();
   const File file(error ? nullptr : std::fopen(path.c_str(), "rb"));
   if (file == nullptr) throw cannot_read(path);
-  std::string text;  // bytes that were read but not yet passed to f
-  while (left > 0) {
-    std::string block(std::min(std::max(kBlockBytes, text.size()), left), '\0');
-    left -= block.size();
-    if (fseeko(file.get(), static_cast<off_t>(left), SEEK_SET) != 0 ||
-        std::fread(block.data(), 1, block.size(), file.get()) != block.size())
+  for (std::size_t count = 1 << 16;; count *= 16) {
+    std::string tail(std::min(count, size), '\0');
+    if (fseeko(file.get(), static_cast<off_t>(size - tail.size()), SEEK_SET) != 0 ||
+        std::fread(tail.data(), 1, tail.size(), file.get()) != tail.size())
       throw cannot_read(path);
-    text.insert(0, block);
-    for (std::size_t newline; (newline = text.rfind('\n')) != std::string::npos;) {
-      text.resize(newline + 1);
-      const std::size_t before = newline == 0 ? std::string::npos : text.rfind('\n', newline - 1);
-      if (before == std::string::npos && left > 0) break;  // the line begins in the next block
-      const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-      const std::string_view line = std::string_view(text).substr(begin, newline - begin);
-      if (!f(line, left + newline + 1)) return;
-      text.resize(begin);
-    }
+    const std::size_t end = tail.rfind('\n'), none = std::string::npos;
+    const std::size_t before = end == none || end == 0 ? none : tail.rfind('\n', end - 1);
+    if (before != none) return tail.substr(before + 1, end - before - 1);
+    if (count >= size) return end == none ? "" : tail.substr(0, end);
   }
 }
 

@@ -66,10 +66,9 @@ std::string read_text(const std::filesystem::path& path);
 void for_each_line(const std::filesystem::path& path,
                    const std::function<void(std::string_view, std::size_t)>& f);
 
-/// Does the same from the last line to the first, until f returns false. Takes time and memory in
-/// proportion to the lines passed to f.
-void for_each_line_from_the_end(const std::filesystem::path& path,
-                                const std::function<bool(std::string_view, std::size_t)>& f);
+/// Returns the last line that ends in a newline, without it; empty if there is none. Reads the end
+/// of the file only. Throws as read_text does.
+std::string last_line_of(const std::filesystem::path& path);
 
 // The functions and classes below never write through a symbolic link.
 

@@ -183,7 +183,7 @@ TEST_F(Grads, a_missing_or_invalid_model_is_named) {
   EXPECT_EQ(error(66, "nowhere.yaml"), "difftape: nowhere.yaml: no such file\n");
   EXPECT_EQ(error(66, "gone.h5"),
             "difftape: gone.h5: no checkpoint found; give a .h5 file, or a run directory with "
-            "checkpoints/latest\n");
+            "checkpoints/\n");
   EXPECT_THAT(error(65, "tokens.h5"), HasSubstr("tokens.h5: is not a difftape checkpoint"));
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(error(64, "run", {"--set", "run.seed=2"}),

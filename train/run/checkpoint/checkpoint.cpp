@@ -202,8 +202,6 @@ fs::path save_checkpoint(const fs::path& directory, const ParameterSet& paramete
   system::make_folder(directory);
   fs::path path = directory / step_file_name(meta.step);
   write_checkpoint(path, parameters, optimizer, meta);
-  system::replace_text(directory / kLatest, path.filename().string() + "\n");
-  system::sync_directory(directory);
   return path;
 }
 
@@ -234,18 +232,6 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "step-", kStepSuffix = ".h5";
 
-/// Returns the name in a file `latest` or `best`; empty if there is no such file.
-std::string name_in(const fs::path& path) {
-  if (!system::is_file(path)) return "";
-  std::string name = system::read_text(path);
-  name.erase(name.find_last_not_of(" \r\n") + 1);
-  return name;
-}
-
-bool names_another(const fs::path& where) {
-  return where.filename() == kLatest || where.filename() == kBest;
-}
-
 }  // namespace
 
 std::string step_file_name(Index step) {
@@ -271,51 +257,37 @@ std::vector<std::pair<Index, fs::path>> checkpoints_in(const fs::path& directory
   return found;
 }
 
-void name_best_checkpoint(const fs::path& directory, Index step) {
-  const std::string name = step_file_name(step);
-  if (name_in(directory / kBest) != name) system::replace_text(directory / kBest, name + "\n");
-}
-
-void prune_checkpoints(const fs::path& directory, Index keep_last, Index keep_interval) {
-  const auto found = checkpoints_in(directory);
-  std::error_code error;
-  const std::vector<std::string> named{name_in(directory / kLatest), name_in(directory / kBest)};
-  for (std::size_t i = static_cast<std::size_t>(keep_last); i < found.size(); ++i) {
-    const auto& [step, path] = found[i];
-    const bool stays = std::ranges::find(named, path.filename().string()) != named.end() ||
-                       (keep_interval > 0 && step % keep_interval == 0);
-    if (!stays) fs::remove(path, error);
+void prune_checkpoints(const fs::path& directory, Index interval, Index keep_last) {
+  Index kept = 0;
+  for (const auto& [step, path] : checkpoints_in(directory)) {
+    const bool wanted = kept == 0 || (interval > 0 && step % interval == 0);
+    if (wanted && (keep_last == 0 || kept < keep_last)) {
+      kept += 1;
+    } else {
+      std::error_code ignored;
+      fs::remove(path, ignored);
+    }
   }
 }
 
 bool is_checkpoint_file(const fs::path& path) { return path.extension() == kStepSuffix; }
 
 bool names_checkpoint(const fs::path& where) {
-  return system::is_folder(where) || is_checkpoint_file(where) || names_another(where);
+  return system::is_folder(where) || is_checkpoint_file(where);
 }
 
-bool has_checkpoint(const fs::path& run) {
-  const fs::path directory = run / "checkpoints";
-  return system::is_file(directory / kLatest) || !checkpoints_in(directory).empty();
+Index newest_step(const fs::path& run) {
+  const auto found = checkpoints_in(run / "checkpoints");
+  return found.empty() ? 0 : found.front().first;
 }
 
 fs::path find_checkpoint(const fs::path& where) {
-  if (system::is_file(where) && !names_another(where)) return where;
-  for (const fs::path& latest : {where, where / kLatest, where / "checkpoints" / kLatest}) {
-    if (!system::is_file(latest)) continue;
-    const std::string name = name_in(latest);
-    fs::path named = latest.parent_path() / name;
-    if (system::is_file(named)) return named;
-    throw MissingInput(
-        fmt::format("{}: names '{}', but its directory has no such file; write the "
-                    "name of a checkpoint into it",
-                    latest.string(), name));
-  }
+  if (system::is_file(where)) return where;
   for (const fs::path& directory : {where, where / "checkpoints"})
     if (const auto found = checkpoints_in(directory); !found.empty()) return found.front().second;
-  throw MissingInput(fmt::format(
-      "{}: no checkpoint found; give a .h5 file, or a run directory with checkpoints/latest",
-      where.string()));
+  throw MissingInput(
+      fmt::format("{}: no checkpoint found; give a .h5 file, or a run directory with checkpoints/",
+                  where.string()));
 }
 
 }  // namespace difftape::run

@@ -51,16 +51,15 @@ struct CheckpointMeta {
   std::string precision = kRealName;  ///< "f32" or "f64"; set when read
 };
 
-/// Writes <directory>/<step_file_name(meta.step)> and its name to the text file <directory>/latest,
-/// and returns the path. Creates the directory if it is missing. Without `optimizer` there is no
-/// /optim. The file is built in memory first. Throws OutputError; earlier checkpoints and `latest`
-/// are then unchanged.
+/// Writes <directory>/<step_file_name(meta.step)> and returns the path. Creates the directory if it
+/// is missing. Without `optimizer` there is no /optim. The file is built in memory first. Throws
+/// OutputError; earlier checkpoints are then unchanged.
 std::filesystem::path save_checkpoint(const std::filesystem::path& directory,
                                       const ParameterSet& parameters, const Optimizer* optimizer,
                                       const CheckpointMeta& meta);
 
-/// Writes a checkpoint under any name in an existing directory, without changing `latest`. `more`
-/// may add to the file. Throws OutputError.
+/// Writes a checkpoint under any name in an existing directory. `more` may add to the file. Throws
+/// OutputError.
 void write_checkpoint(const std::filesystem::path& path, const ParameterSet& parameters,
                       const Optimizer* optimizer, const CheckpointMeta& meta,
                       const std::function<void(h5::File&)>& more = {});
@@ -110,36 +109,26 @@ std::string step_file_name(Index step);
 /// Returns the step in the name of a file; nothing if the name has another form.
 std::optional<Index> step_of_file(const std::filesystem::path& file);
 
-/// Text files that contain the name of a checkpoint in the same directory.
-inline constexpr const char *kLatest = "latest", *kBest = "best";
-
-/// Writes the name of a step's checkpoint to <directory>/best, unless it is there. Throws
-/// OutputError.
-void name_best_checkpoint(const std::filesystem::path& directory, Index step);
-
-/// Removes checkpoints from a directory, except the `keep_last` >= 1 newest, multiples of
-/// `keep_interval` unless it is 0, and the ones that `latest` and `best` name. Ignores files that
-/// cannot be removed.
-void prune_checkpoints(const std::filesystem::path& directory, Index keep_last,
-                       Index keep_interval);
+/// Removes checkpoints from a directory, except the newest one and those at multiples of `interval`
+/// steps, if it is not 0. Unless `keep_last` is 0, at most that many newest ones stay. Ignores
+/// files that cannot be removed.
+void prune_checkpoints(const std::filesystem::path& directory, Index interval, Index keep_last);
 
 /// Returns true if a path ends in .h5 and so names a checkpoint file.
 bool is_checkpoint_file(const std::filesystem::path& path);
 
-/// Returns true if `where` is a valid argument of find_checkpoint: a directory, a .h5 file, or a
-/// file named `latest` or `best`.
+/// Returns true if `where` is a valid argument of find_checkpoint: a directory or a .h5 file.
 bool names_checkpoint(const std::filesystem::path& where);
 
 /// Returns steps and files of the checkpoints in a directory, newest first.
 std::vector<std::pair<Index, std::filesystem::path>> checkpoints_in(
     const std::filesystem::path& directory);
 
-/// Returns true if a run directory contains a checkpoint.
-bool has_checkpoint(const std::filesystem::path& run);
+/// Returns the step of the newest checkpoint of a run directory; 0 if it has none.
+Index newest_step(const std::filesystem::path& run);
 
-/// Returns the checkpoint file that `where` refers to: the file itself, the file named in a
-/// `latest` or `best` file, or `latest` in a directory or in checkpoints/ of a run directory.
-/// Without `latest`, it is the newest. Throws MissingInput.
+/// Returns the checkpoint file that `where` refers to: the file itself, or the newest in a
+/// directory or in checkpoints/ of a run directory. Throws MissingInput.
 std::filesystem::path find_checkpoint(const std::filesystem::path& where);
 
 }  // namespace difftape::run

@@ -101,10 +101,7 @@ struct TrainConfig {
   Index final_eval_batches = 0;   ///< after the last step; 0: all, or eval_batches of a task
   Index checkpoint_interval = 0;  ///< 0: only at the end
   /// Also after so many minutes without a checkpoint; the next one replaces it. 0: never.
-  double checkpoint_minutes = 5;
   Index keep_last = 0;         ///< number of newest checkpoints to keep; 0: all
-  Index keep_interval = 0;     ///< also keeps checkpoints at multiples of this step; 0: none
-  bool keep_best = false;      ///< writes and keeps the checkpoint with the lowest val loss
   std::string init_from = {};  ///< checkpoint or run with the initial weights; empty: random
   Index gradient_accumulation_steps = 1;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::none;

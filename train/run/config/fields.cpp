@@ -156,23 +156,12 @@ std::vector<Field> train_fields() {
           "train.eval_batches of a generated task."),
       field<at, &T::checkpoint_interval>(
           "train.checkpoint_interval", at_least(0), "steps",
-          "Steps between checkpoints; 0 means every train.checkpoint_minutes and at the end.",
-          kBesideModel),
-      field<at, &T::checkpoint_minutes>(
-          "train.checkpoint_minutes", at_least(0), "minutes",
-          "Also write a checkpoint after this time without one, so that a power cut loses no more; "
-          "the next checkpoint replaces it. 0 means never.",
+          "Steps between checkpoints that are kept; 0 means none. Besides these, the newest one is "
+          "kept, written after 5 minutes without one and at the end.",
           kBesideModel),
       field<at, &T::keep_last>("train.keep_last", at_least(0), "checkpoints",
-                               "Number of newest checkpoints to keep; 0 keeps all.",
-                               kOfArm | kBesideModel),
-      field<at, &T::keep_interval>("train.keep_interval", at_least(0), "steps",
-                                   "Also keep checkpoints at multiples of this step; 0 keeps only "
-                                   "the train.keep_last newest.",
-                                   kOfArm | kBesideModel),
-      field<at, &T::keep_best>("train.keep_best", any_value(), "",
-                               "Write and keep a checkpoint after each validation with the lowest "
-                               "loss so far; checkpoints/best points to it.",
+                               "Number of newest checkpoints to keep; 0 keeps all of "
+                               "train.checkpoint_interval.",
                                kOfArm | kBesideModel),
       field<at, &T::init_from>("train.init_from", paths(), "",
                                "Checkpoint or run directory whose weights the run starts with; "

@@ -185,11 +185,6 @@ void validate_training(const Config& c, const Rules& rules) {
       "warm-up takes {} steps, but the run has {}; lower optim.warmup_steps, for example to "
       "10%, or raise train.steps",
       optim.warmup_steps, c.train.steps);
-  rules.check(c.train.keep_interval == 0 || c.train.keep_last > 0,
-              {"train.keep_interval", "train.keep_last"},
-              "keep_interval {} has no effect, because without train.keep_last all checkpoints are "
-              "kept; set train.keep_last, for example to 2",
-              c.train.keep_interval);
 }
 
 }  // namespace

@@ -25,26 +25,16 @@ std::string result_digest(const Config& config);
 /// "optim.lr is 0.001 there, not 0.002", or why it cannot be read. Empty if the results are equal.
 std::string why_other_run(const std::filesystem::path& dir, const Config& config);
 
-/// Returns the reason why a run cannot continue with `wanted` after `steps` steps, such as
-/// "optim.lr is 0.001, not 0.002"; empty if it can. It can if the results are the same, or if the
-/// run only gets longer and the completed steps stay the same. Paths of data may differ; their
-/// contents are compared when they are read.
-std::string why_not_continued(const Config& made, const Config& wanted, Index steps);
+/// Returns the reason why a run cannot continue with `wanted`, such as "optim.lr is 0.001, not
+/// 0.002"; empty if it can. It can if the results are the same, or if only train.steps grows under
+/// a constant schedule. Paths of data may differ; their contents are compared when they are read.
+std::string why_not_continued(const Config& made, const Config& wanted);
 
 /// Returns the command that resumes a run with its own configuration.
 std::string resume_command(const std::filesystem::path& dir);
 
-/// Throws ConfigError with that reason if there is one. `where` is the checkpoint or run directory
-/// after `steps` steps. The error contains the command that continues from an earlier checkpoint in
-/// its directory if one can, else the command that resumes with the configuration `made`.
-void require_continued(const Config& made, const Config& wanted, Index steps,
-                       const std::filesystem::path& where);
-
-/// Copies a run as it was at a checkpoint to the new directory `out`, ready to be resumed with
-/// `wanted`. The original run does not change. Throws MissingInput if the checkpoint is not in a
-/// run directory, OutputError if `out` exists, and everything that Checkpoint and require_continued
-/// throw.
-void branch_run(const std::filesystem::path& checkpoint, const Config& wanted,
-                const std::filesystem::path& out);
+/// Throws ConfigError with that reason if there is one, and with the command that resumes the run
+/// in `dir` with its configuration `made`.
+void require_continued(const Config& made, const Config& wanted, const std::filesystem::path& dir);
 
 }  // namespace difftape::run

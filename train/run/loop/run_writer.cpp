@@ -183,13 +183,6 @@ void record_continuation(const TrainState& state, const TrainRequest& request, R
   system::replace_text(request.out / "config.yaml", yaml);
 }
 
-void settle_checkpoints(const TrainState& state, const fs::path& dir) {
-  const TrainConfig& config = state.config.train;
-  if (state.best.step > 0) name_best_checkpoint(dir / "checkpoints", state.best.step);
-  if (config.keep_last > 0)
-    prune_checkpoints(dir / "checkpoints", config.keep_last, config.keep_interval);
-}
-
 RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, double peak)
     : dir_(request.out),
       metrics_(dir_ / "metrics.jsonl"),
@@ -213,10 +206,6 @@ void RunWriter::restore(const TrainState& state, const RunDir& run) {
   if (losses != metrics.columns.end())
     for (const double loss : losses->second.values()) add_loss(loss);
   status_.started = run.status.started;
-  const TrainConfig& before = run.config.train;
-  const bool stays = run.status.state != RunState::running || state.step == state.best.step ||
-                     due(state.step, before.checkpoint_interval, before.steps);
-  if (!stays) replaced_next_ = run.checkpoints() / step_file_name(state.step);
 }
 
 void RunWriter::step(const TrainState& state, const Step& step) {
@@ -244,13 +233,11 @@ void RunWriter::step(const TrainState& state, const Step& step) {
     progress_.note("validation loss by domain: " + domains);
 }
 
-void RunWriter::checkpoint(const TrainState& state, bool stays) {
+void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
   metrics_.sync();  // resuming needs the metrics of all steps before the checkpoint
   state.save(dir_ / "checkpoints");
-  if (std::error_code ignored; !replaced_next_.empty()) fs::remove(replaced_next_, ignored);
-  replaced_next_ = stays ? fs::path() : dir_ / "checkpoints" / step_file_name(state.step);
-  settle_checkpoints(state, dir_);
+  prune(state);
   if (kTablesGrow * (state.step - tables_step_) >= state.step) write_tables(state);
   write_state(state, RunState::running);
 }
@@ -267,6 +254,7 @@ void RunWriter::profile(const TrainState& state, const ProfiledSteps& steps) {
 
 void RunWriter::end(const TrainState& state, RunState run_state, system::Exit exit,
                     const std::string& line) {
+  prune(state);  // again, because the process before may have ended before it
   if (tables_step_ != state.step) write_tables(state);  // a checkpoint may just have done it
   status_.exit_code = static_cast<int>(exit);
   write_state(state, run_state);
@@ -303,6 +291,11 @@ void RunWriter::write_tables(const TrainState& state) {
   }
   system::return_free_memory();  // the metrics of a long run take more memory than its model
   tables_step_ = state.step;
+}
+
+void RunWriter::prune(const TrainState& state) const {
+  const TrainConfig& config = state.config.train;
+  prune_checkpoints(dir_ / "checkpoints", config.checkpoint_interval, config.keep_last);
 }
 
 void RunWriter::write_state(const TrainState& state, RunState run_state) {

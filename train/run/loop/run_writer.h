@@ -64,18 +64,14 @@ RunDir write_start(const TrainState& state, const TrainRequest& request);
 /// longer, have other paths, or write other files.
 void record_continuation(const TrainState& state, const TrainRequest& request, RunDir& run);
 
-/// Updates `best` and removes checkpoints that are not kept, after `latest` is written. Idempotent.
-void settle_checkpoints(const TrainState& state, const std::filesystem::path& dir);
-
 /// Writes the files of a run directory that process 0 has locked.
 class RunWriter {
  public:
   /// Opens the files for appending. `peak` is the peak rate of all processes together, FLOP/s.
   RunWriter(const TrainState& state, const TrainRequest& request, double peak);
 
-  /// Restores from an interrupted run its start time, its last attention maps, its loss spikes so
-  /// far, and whether the next checkpoint replaces the one that it continues from: a killed run
-  /// wrote that by the clock.
+  /// Restores the start time, the last attention maps and the loss spikes so far of an interrupted
+  /// run.
   void restore(const TrainState& state, const RunDir& run);
   /// Records in status.json that the run is running.
   void begin(const TrainState& state) { write_state(state, RunState::running); }
@@ -83,9 +79,9 @@ class RunWriter {
   void note(std::string_view line) { progress_.note(line); }
   /// Logs a step and prints its progress.
   void step(const TrainState& state, const Step& step);
-  /// Writes a checkpoint and status.json. Removes the checkpoint before, unless it `stays`.
-  /// Rewrites metrics.h5 if the number of steps has grown by 10 % since it was written.
-  void checkpoint(const TrainState& state, bool stays);
+  /// Writes a checkpoint and status.json, and removes the checkpoints that are not kept. Rewrites
+  /// metrics.h5 if the number of steps has grown by 10 % since it was written.
+  void checkpoint(const TrainState& state);
   /// Writes trace.json and profile.txt, and prints the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);
   /// Writes the final status and metrics.h5, and prints the spikes and `line`.
@@ -98,10 +94,10 @@ class RunWriter {
  private:
   void write_state(const TrainState& state, RunState run_state);
   void add_loss(double loss) { spikes_ += loss_spikes_.add(loss) ? 1 : 0; }
+  void prune(const TrainState& state) const;
   void write_tables(const TrainState& state);
 
   std::filesystem::path dir_;
-  std::filesystem::path replaced_next_;  ///< what the next checkpoint replaces, if not empty
   RunStatus status_;
   MetricsWriter metrics_;
   std::optional<EventWriter> events_;  ///< set with log.tensorboard

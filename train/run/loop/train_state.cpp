@@ -108,7 +108,6 @@ CheckpointMeta TrainState::meta(Index at_step) const {
   meta.step = at_step;
   meta.config_yaml = to_yaml(config);
   meta.extra_state = {{"data", data->info()}};
-  if (best.step > 0) meta.extra_state["best"] = {{"step", best.step}, {"loss", best.loss}};
   meta.seed = config.run.seed;
   meta.tokenizer = data->tokenizer();
   return meta;
@@ -121,8 +120,8 @@ void TrainState::save(const fs::path& directory) const {
 void TrainState::restore(const fs::path& checkpoint) {
   const Checkpoint saved(checkpoint);
   const CheckpointMeta& meta = saved.meta();
-  require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), config, meta.step,
-                    checkpoint);
+  require_continued(config_from_yaml(meta.config_yaml, checkpoint.string()), config,
+                    checkpoint.parent_path().parent_path());
   require_precision(checkpoint, meta.precision, "resume");
   throw_if<DataError>(meta.step > config.train.steps,
                       "checkpoint {} has step {}, but its run has only {} steps; use another "
@@ -132,15 +131,12 @@ void TrainState::restore(const fs::path& checkpoint) {
     require_same_data(*data, extra.at("data"), checkpoint);
     require_same_tokenizer(checkpoint, tokens_of(saved), data->tokenizer());
     saved.load(model.parameters(), &optimizer);
-    restore_extra(meta.step, extra);
+    restore_step(meta.step);
   });
-  if (!fs::exists(checkpoint.parent_path() / step_file_name(best.step))) best = {};
 }
 
-void TrainState::restore_extra(Index at_step, const nlohmann::json& extra) {
-  if (const auto was = extra.find("best"); was != extra.end())
-    best = {system::integer_of(was->at("step")), was->at("loss")};
-  step = at_step;
+void TrainState::restore_step(Index done) {
+  step = done;
   grad_norms.assign(step, kNaN);
 }
 
@@ -148,20 +144,10 @@ void TrainState::scatter() {
   if (distributed::count() == 1) return;
   std::vector<Index> done{distributed::rank() == 0 ? step : 0};
   distributed::combine(done);
-  const std::string extra = distributed::broadcast(meta(step).extra_state.dump(), 0);
-  if (distributed::rank() > 0) restore_extra(done[0], nlohmann::json::parse(extra));
+  if (distributed::rank() > 0) restore_step(done[0]);
   for (Parameter& p : model.parameters())
     distributed::broadcast(std::as_writable_bytes(p.value.values()), 0);
   optimizer.scatter();
-}
-
-Index resume_step(const fs::path& dir) {
-  if (!has_checkpoint(dir)) return 0;
-  const fs::path path = find_checkpoint(dir);
-  if (const std::optional<Index> step = step_of_file(path)) return *step;
-  throw DataError(
-      fmt::format("{}: must be named step-<number>.h5; write the name of such a file into {}",
-                  path.string(), (dir / "checkpoints" / "latest").string()));
 }
 
 void take_initial_weights(TrainState& state) {
@@ -192,10 +178,10 @@ void restore_start(TrainState& state, const RunDir& run) {
 }
 
 void restore(TrainState& state, const RunDir& run) {
-  if (has_checkpoint(run.dir)) {
+  if (newest_step(run.dir) > 0) {
     state.restore(find_checkpoint(run.dir));
   } else {
-    require_continued(run.config, state.config, 0, run.dir);
+    require_continued(run.config, state.config, run.dir);
     restore_start(state, run);
   }
   if (!fs::exists(run.metrics_file())) return;

@@ -30,12 +30,6 @@ struct ModelInput {
   DocumentOffsets starts;
 };
 
-/// Lowest validation loss so far.
-struct BestValidation {
-  Index step = 0;  ///< 0: none yet
-  double loss = kInfinity;
-};
-
 /// Checkpoint that provided the initial weights.
 struct WeightsOrigin {
   std::filesystem::path checkpoint;
@@ -87,19 +81,14 @@ struct TrainState {
   /// Gradient norms of all steps so far, before clipping; NaN if a resumed run did not log one.
   std::vector<double> grad_norms;
   Index step = 0;                       ///< number of completed steps
-  BestValidation best;                  ///< updated with train.keep_best
   std::optional<WeightsOrigin> origin;  ///< set if train.init_from gave the initial weights
 
  private:
   TrainState(const Config& config, std::future<std::unique_ptr<Dataset>> data);
-  /// Restores the extra state that meta() wrote after `at_step` steps.
-  void restore_extra(Index at_step, const nlohmann::json& extra);
+  /// Takes `done` steps as completed.
+  void restore_step(Index done);
   ModelInput input_of(const Batch& batch) const;
 };
-
-/// Returns the step of the checkpoint that a resume restores, from its name; 0 if there is none.
-/// Throws MissingInput if `latest` names a missing file, DataError if its name has no step.
-Index resume_step(const std::filesystem::path& dir);
 
 /// Loads the weights of train.init_from, if any, into a state at step 0. Throws MissingInput, and
 /// everything that Checkpoint throws.
@@ -108,7 +97,7 @@ void take_initial_weights(TrainState& state);
 /// or the data have changed since the run began.
 void restore_start(TrainState& state, const RunDir& run);
 
-/// Restores a run from its latest checkpoint, or restarts it if there is none yet, and drops later
+/// Restores a run from its newest checkpoint, or restarts it if there is none yet, and drops later
 /// metrics. Throws everything that reading them throws, and ConfigError if there is no checkpoint
 /// and the configuration differs.
 void restore(TrainState& state, const RunDir& run);

@@ -51,30 +51,31 @@ struct RunEnd {
 
 using Clock = std::chrono::steady_clock;
 
-/// Takes one step with the validation, diagnostics, log and checkpoint due after it. `saved` is the
-/// time of the last checkpoint.
+/// Measures the time since the last checkpoint.
+struct CheckpointClock {
+  bool is_due() const { return Clock::now() - last >= after; }
+  void restart() { last = Clock::now(); }
+
+  std::chrono::duration<double> after;
+  Clock::time_point last = Clock::now();
+};
+
+/// Takes one step with the validation, diagnostics, log and checkpoint due after it.
 RunEnd step_and_log(TrainState& state, const Records& records, const system::StopRequest& stop,
-                    Clock::time_point& saved) {
+                    CheckpointClock& clock) {
   const TrainConfig& config = state.config.train;
   Step step = take_logged_step(state);
-  const bool is_best = config.keep_best && !step.diverged && step.val_loss < state.best.loss;
-  if (is_best) state.best = {step.step, step.val_loss};
   StepRequests request;
-  if (state.step < config.steps) {
-    const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - saved;
-    request = requests_of_any(
-        {.stop = stop.received(),
-         .save = config.checkpoint_minutes > 0 && minutes.count() >= config.checkpoint_minutes});
-  }
-  const bool stays = request.stop != system::Exit::ok || is_best ||
-                     due(step.step, config.checkpoint_interval, config.steps);
-  const bool saves = !step.diverged && (stays || request.save);
+  if (state.step < config.steps)
+    request = requests_of_any({.stop = stop.received(), .save = clock.is_due()});
+  const bool saves = !step.diverged && (request.stop != system::Exit::ok || request.save ||
+                                        due(step.step, config.checkpoint_interval, config.steps));
   const WholeOptimizer whole(state.optimizer, saves);
   if (RunWriter* writer = records.writer.get()) {
     writer->step(state, step);
-    if (saves) writer->checkpoint(state, stays);
+    if (saves) writer->checkpoint(state);
   }
-  if (saves) saved = Clock::now();
+  if (saves) clock.restart();
   if (step.diverged) return {system::Exit::diverged, std::move(step)};
   return {request.stop};
 }
@@ -125,13 +126,13 @@ system::Exit run_steps(TrainState& state, const Records& records, const TrainReq
   RunWriter* writer = records.writer.get();
   const Index steps = state.config.train.steps;
   ProfiledSteps profiled(request.profile, state.step, steps);
-  Clock::time_point saved = Clock::now();
+  CheckpointClock clock{request.checkpoint_after};
   ThreadWatch threads;
   if (distributed::count() == 1) state.stopped = PatientStop(stop);
   while (state.step < steps) {
     RunEnd end;
     try {
-      end = profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop, saved); });
+      end = profiled.run(state.step + 1, [&] { return step_and_log(state, records, stop, clock); });
     } catch (const ValidationStopped&) {  // the step is not logged; resuming repeats it
       end.exit = stop.received();
     }
@@ -173,7 +174,6 @@ std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& reques
   RunDir run = open_run(request.out);
   remove_temporary_files(request.out);
   restore(state, run);
-  settle_checkpoints(state, request.out);  // the process before may not have done so
   if (has_finished(state, run)) return std::nullopt;
   record_continuation(state, request, run);
   return run;

@@ -108,13 +108,6 @@ void for_each_line(const std::filesystem::path& path, Parse&& parse, F&& f) {
   });
 }
 
-/// Returns file:line of the line that ends at an offset.
-std::string place_of(const std::filesystem::path& path, std::size_t end) {
-  Index line = 0;
-  system::for_each_line(path, [&](std::string_view, std::size_t at) { line += at <= end ? 1 : 0; });
-  return fmt::format("{}:{}", path.string(), line);
-}
-
 }  // namespace
 
 void MetricsWriter::write(Index step, const Metrics& metrics) {
@@ -171,37 +164,34 @@ std::vector<std::pair<Index, double>> read_metric(const std::filesystem::path& p
 }
 
 std::optional<LoggedStep> last_logged(const std::filesystem::path& path) {
-  std::optional<LoggedStep> last;
-  if (!system::is_file(path)) return last;
+  if (!system::is_file(path)) return std::nullopt;
+  const std::string line = system::last_line_of(path);
   dom::parser parser;
-  system::for_each_line_from_the_end(path, [&](std::string_view text, std::size_t) {
-    const auto row = parser.parse(text.data(), text.size());
-    std::uint64_t step = 0;
-    dom::element loss;
-    if (row["step"].get(step) == simdjson::SUCCESS) {
-      last = {static_cast<Index>(step), kNaN};
-      if (row[metric("train/loss")].get(loss) == simdjson::SUCCESS)
-        last->loss = to_number(loss).value_or(kNaN);
-    }
-    return false;
-  });
+  const auto row = parser.parse(line);
+  std::uint64_t step = 0;
+  if (row["step"].get(step) != simdjson::SUCCESS) return std::nullopt;
+  LoggedStep last{static_cast<Index>(step), kNaN};
+  dom::element loss;
+  if (row[metric("train/loss")].get(loss) == simdjson::SUCCESS)
+    last.loss = to_number(loss).value_or(kNaN);
   return last;
 }
 
-void truncate_metrics(const std::filesystem::path& path, Index last_step) {
+void truncate_metrics(const std::filesystem::path& path, Index steps) {
+  Index lines = 0, step = 0;
+  std::size_t kept = 0;
   dom::parser parser;
-  std::size_t keep = 0, later_end = 0;
-  std::optional<Index> later;
-  system::for_each_line_from_the_end(path, [&](std::string_view text, std::size_t end) {
+  system::for_each_line(path, [&](std::string_view text, std::size_t end) {
+    if (++lines != steps) return;
+    kept = end;
     const auto row = parser.parse(text.data(), text.size());
-    const Index step = step_of(row, [&] { return place_of(path, end); });
-    if (later) require_order(step, *later, [&] { return place_of(path, later_end); });
-    later = step;
-    later_end = end;
-    keep = step <= last_step ? end : 0;
-    return keep == 0;
+    step = step_of(row, [&] { return fmt::format("{}:{}", path.string(), lines); });
   });
-  system::truncate_file(path, keep);
+  throw_if<DataError>(step != steps,
+                      "{}: line {} is not that of step {}, after which the run continues; restore "
+                      "the file, or begin a new run with --init-from",
+                      path.string(), steps, steps);
+  system::truncate_file(path, kept);
 }
 
 namespace {

@@ -134,10 +134,10 @@ struct LoggedStep {
 /// file cannot be opened.
 std::optional<LoggedStep> last_logged(const std::filesystem::path& path);
 
-/// Drops every step after `last_step` and an incomplete last line, as a resumed run does before it
-/// appends. Works on any file with one JSON object with a "step" per line. Reads the dropped lines
-/// and the last remaining one only. Throws as read_metrics does, and OutputError.
-void truncate_metrics(const std::filesystem::path& path, Index last_step);
+/// Keeps the first `steps` lines, since a run writes one for each step, and drops the others, as a
+/// resumed run does before it appends. Throws MissingInput if the file cannot be read, DataError if
+/// the last kept line is not that of step `steps`, and OutputError.
+void truncate_metrics(const std::filesystem::path& path, Index steps);
 
 /// Attention maps of the first measured sequence, one tensor per layer: (output heads, S, T, T)
 /// with queries as rows, keys as columns, and 0 for masked pairs. S is 1, or 3 with two maps: A1,

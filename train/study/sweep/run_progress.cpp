@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "layers/cost.h"
+#include "train/run/checkpoint/checkpoint.h"
 #include "train/run/config/fields.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/step.h"
@@ -32,7 +33,7 @@ void read_state(const fs::path& dir, RunProgress& progress) {
   try {
     const run::RunStatus status = run::read_status(dir);
     progress.state = run::is_complete(status.state) ? status.state : RunState::queued;
-    progress.done = progress.step = progress.complete() ? status.step : run::resume_step(dir);
+    progress.done = progress.step = progress.complete() ? status.step : run::newest_step(dir);
   } catch (const Error& error) {
     progress.state = RunState::failed;
     if (!progress.selected) return;

@@ -85,16 +85,16 @@ TEST(Checkpoint, follows_the_documented_layout_and_stores_equal_states_as_equal_
             contents(save_checkpoint(dir / "b", run.set, run.optimizer.get(), meta(1000))));
 }
 
-TEST(Checkpoint, latest_names_the_newest_and_is_found_from_the_run_directory) {
+TEST(Checkpoint, the_newest_has_the_largest_step_and_is_found_from_the_run_directory) {
   const ScratchDir dir;
   const fs::path checkpoints = dir / "checkpoints";
   const Training run(7);
   const fs::path first = save_checkpoint(checkpoints, run.set, nullptr, meta(1));
   const fs::path second = save_checkpoint(checkpoints, run.set, nullptr, meta(2));
-  EXPECT_EQ(contents(checkpoints / "latest"), "step-00000002.h5\n");
+  EXPECT_EQ(newest_step(dir.path()), 2);
+  EXPECT_EQ(newest_step(checkpoints), 0) << "not a run directory";
   EXPECT_EQ(find_checkpoint(dir.path()), second);
   EXPECT_EQ(find_checkpoint(checkpoints), second);
-  EXPECT_EQ(find_checkpoint(checkpoints / "latest"), second);
   EXPECT_EQ(find_checkpoint(first), first);
 }
 
@@ -108,17 +108,30 @@ TEST(Checkpoint, a_file_is_named_by_its_step_which_is_read_from_the_name) {
     EXPECT_EQ(step_of_file(other), std::nullopt) << other;
 }
 
+TEST(Checkpoint, of_the_interval_and_the_newest_stay) {
+  const ScratchDir dir;
+  const auto left = [&](Index interval, Index keep_last) {
+    for (const Index step : {3, 5, 7, 10, 12}) put(dir / step_file_name(step), "x");
+    put(dir / "notes", "x");
+    prune_checkpoints(dir.path(), interval, keep_last);
+    std::vector<Index> steps;
+    for (const auto& [step, file] : checkpoints_in(dir.path())) steps.push_back(step);
+    return steps;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(left(5, 0), ElementsAre(12, 10, 5));
+  EXPECT_THAT(left(5, 2), ElementsAre(12, 10));
+  EXPECT_THAT(left(1, 3), ElementsAre(12, 10, 7));
+  EXPECT_THAT(left(0, 3), ElementsAre(12)) << "without an interval, a checkpoint replaces another";
+  EXPECT_TRUE(fs::exists(dir / "notes"));
+}
+
 TEST(Checkpoint, a_missing_checkpoint_is_named) {
   const ScratchDir dir;
   EXPECT_THAT([&] { find_checkpoint(dir / "none"); },
               ThrowsMessage<MissingInput>((dir / "none").string() +
                                           ": no checkpoint found; give a .h5 file, or a run "
-                                          "directory with checkpoints/latest"));
-  put(dir / "latest", "step-00000009.h5\n");
-  EXPECT_THAT([&] { find_checkpoint(dir.path()); },
-              ThrowsMessage<MissingInput>((dir / "latest").string() +
-                                          ": names 'step-00000009.h5', but its directory has no "
-                                          "such file; write the name of a checkpoint into it"));
+                                          "directory with checkpoints/"));
   EXPECT_THAT([&] { Checkpoint{dir / "none.h5"}; },
               ThrowsMessage<MissingInput>("cannot read checkpoint " + (dir / "none.h5").string() +
                                           ": No such file or directory"));

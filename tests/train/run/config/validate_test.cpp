@@ -70,14 +70,6 @@ TEST_F(ConfigRules, independent_weight_decay_is_below_one) {
   EXPECT_TRUE(config("optim.independent_weight_decay: true\n").optim.independent_weight_decay);
 }
 
-TEST_F(ConfigRules, keep_interval_needs_keep_last) {
-  EXPECT_EQ(
-      error("train: {keep_interval: 100}\n"),
-      "a.yaml:1:9: error: train.keep_interval: keep_interval 100 has no effect, because without "
-      "train.keep_last all checkpoints are kept; set train.keep_last, for example to 2");
-  EXPECT_EQ(config("train: {keep_last: 2, keep_interval: 100}\n").train.keep_interval, 100);
-}
-
 TEST_F(ConfigRules, sequences_fit_the_model) {
   EXPECT_EQ(error("model.max_seq_len: 256\ndata.seq_len: 512\n"),
             "a.yaml:2:1: error: data.seq_len: seq_len 512 is longer than model.max_seq_len 256; "

@@ -77,10 +77,7 @@ Config unusual() {
              .eval_batches = 1,
              .final_eval_batches = 7,
              .checkpoint_interval = 3,
-             .checkpoint_minutes = 2.5,
              .keep_last = 2,
-             .keep_interval = 30,
-             .keep_best = true,
              .init_from = "/runs/old: one",
              .gradient_accumulation_steps = 2,
              .activation_checkpointing = ActivationCheckpointing::blocks,
@@ -167,8 +164,7 @@ TEST(ConfigFields, have_flags_that_classify_each_key) {
   using Keys = std::vector<std::string>;
   const Keys paths{"data.path", "data.val_path"};
   EXPECT_EQ(keys_of("", kOfResult, false),
-            (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.checkpoint_minutes",
-                  "train.keep_last", "train.keep_interval", "train.keep_best",
+            (Keys{"run.out", "run.claims", "train.checkpoint_interval", "train.keep_last",
                   "train.activation_checkpointing", "log.tensorboard"}));
   EXPECT_EQ(keys_of("run.", kOfNumbers, true), Keys{"run.seed"});
   EXPECT_EQ(keys_of("data.", kOfNumbers, false), paths);
@@ -181,8 +177,7 @@ TEST(ConfigFields, have_flags_that_classify_each_key) {
             (Keys{"train.steps", "train.gradient_accumulation_steps"}));
   EXPECT_EQ(keys_of("model.", kOfTask, true), Keys{"model.vocab_size"});
   EXPECT_EQ(keys_of("optim.", kOfArm, false), (Keys{"optim.lr", "optim.min_lr"}));
-  EXPECT_EQ(keys_of("train.", kOfArm, false),
-            (Keys{"train.checkpoint_interval", "train.checkpoint_minutes"}));
+  EXPECT_EQ(keys_of("train.", kOfArm, false), Keys{"train.checkpoint_interval"});
   EXPECT_EQ(keys_of("data.", kOfArm, false), paths);
   EXPECT_EQ(keys_of("", kOfSweep, true), keys_of("run.", kOfSweep, true));
   EXPECT_EQ(keys_of("", kNamesRun, true), (Keys{"run.name", "run.arm", "run.out"}));

@@ -84,7 +84,6 @@ TEST_F(Together, has_the_bits_of_one_process_with_all_step_level_features) {
   config.model.z_loss_weight = 1e-3;
   config.model.attention.qk_clip_threshold = 0.05;
   config.train.activation_checkpointing = ActivationCheckpointing::blocks;
-  config.train.keep_best = true;
   config.train.gradient_accumulation_steps = 7;  // leaves; 3, 2 and 2 per process
   expect_the_bits_of_one(3);
   EXPECT_GT(metrics_lines(project / "several").back()["optim/qk_clip_heads"], 0);
@@ -176,19 +175,18 @@ TEST_F(Together, resumes_in_any_number_of_processes) {
   project.save();
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", "whole"}).exit, 0);
   const std::string out = (project / "parts").string();
-  const auto stop_after = [&](const std::string& step) {  // as if killed after that checkpoint
-    const fs::path checkpoints = project / "parts/checkpoints";
-    put(checkpoints / "latest", "step-0000000" + step + ".h5\n");
+  const auto stop_after = [&](Index step) {  // as if killed after that checkpoint
+    test::remove_checkpoints_after(step, project / "parts");
   };
   ASSERT_EQ(together(4, {"train", "tiny.yaml", "--out", out}).exit, 0);
   expect_the_same_bits("whole", "parts");
-  stop_after("2");
+  stop_after(2);
   ASSERT_EQ(together(3, {"train", "tiny.yaml", "--out", out, "--resume"}).exit, 0);
   expect_the_same_bits("whole", "parts");
-  stop_after("4");
+  stop_after(4);
   ASSERT_EQ(project.difftape({"train", "tiny.yaml", "--out", out, "--resume"}).exit, 0);
   expect_the_same_bits("whole", "parts");
-  stop_after("4");
+  stop_after(4);
   ASSERT_EQ(together(8, {"train", out, "--resume=auto"}).exit, 0);
   expect_the_same_bits("whole", "parts");
 }

@@ -78,8 +78,8 @@ TEST(ResumeOfExperts, restores_the_bias_that_balances_them) {
   project.config.model.moe = test::every_part_of_moe();
   project.config.train.checkpoint_interval = 4;
   project.config.train.gradient_accumulation_steps = 2;
-  for (const char* run : {"whole", "cut"}) ASSERT_EQ(project.train(run), system::Exit::ok);
-  put(project / "cut/checkpoints/latest", "step-00000004.h5\n");
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  test::cut_after(4, project / "whole", project / "cut");
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
   test::expect_the_same_run(project / "cut", project / "whole");
   const NamedModel named = open_model(project / "whole");
@@ -125,8 +125,6 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
 TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   project.config.log.tensorboard = true;
   project.config.train.steps = 20;
-  project.config.train.keep_best = true;
-  project.config.train.keep_last = 1;
   project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   const auto files = [&] {
@@ -142,11 +140,6 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   EXPECT_THAT(project.console.str(), EndsWith("begins a longer run\n"));
   EXPECT_TRUE(files() == before);
 
-  const fs::path checkpoints = project / "run/checkpoints";
-  fs::copy_file(checkpoints / "step-00000020.h5", checkpoints / "step-00000003.h5");
-  EXPECT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_TRUE(files() == before) << "but a checkpoint that was to be removed";
-
   fs::remove(project / "run/metrics.h5");
   RunStatus ended = read_status(project / "run");
   ended.state = RunState::running;
@@ -156,113 +149,68 @@ TEST_F(Resume, of_a_finished_run_changes_none_of_its_files) {
   EXPECT_EQ(read_status(project / "run").state, RunState::finished);
 }
 
-TEST_F(Resume, keeps_the_configured_checkpoints) {
-  project.config.train.keep_last = 2;
-  project.config.train.keep_interval = 60;
-  project.save();
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  std::vector<std::string> kept;
-  for (const auto& entry : fs::directory_iterator(project / "run/checkpoints"))
-    kept.push_back(entry.path().filename().string());
-  EXPECT_THAT(kept, testing::UnorderedElementsAre("latest", "step-00000060.h5", "step-00000120.h5",
-                                                  "step-00000140.h5", "step-00000150.h5"));
+/// Returns the steps of the checkpoints of a run.
+std::vector<Index> kept(const fs::path& run) {
+  std::vector<Index> steps;
+  for (const auto& [step, file] : checkpoints_in(run / "checkpoints")) steps.push_back(step);
+  return steps;
 }
 
-TEST_F(Resume, replaces_checkpoints_that_only_the_clock_asked_for) {
-  const auto checkpoints = [&](const std::string& run) {
-    std::vector<Index> steps;
-    for (const auto& entry : std::filesystem::directory_iterator(project / run / "checkpoints"))
-      if (const auto step = step_of_file(entry.path())) steps.push_back(*step);
-    std::ranges::sort(steps);
-    return steps;
-  };
+TEST_F(Resume, keeps_the_configured_checkpoints) {
+  project.config.train.keep_last = 2;
+  ASSERT_EQ(project.train("run"), system::Exit::ok);
+  EXPECT_THAT(kept(project / "run"), testing::ElementsAre(150, 140));
+}
+
+TEST_F(Resume, replaces_checkpoints_between_the_intervals) {
   project.config.train.steps = 12;
   project.config.train.checkpoint_interval = 5;
-  project.config.train.checkpoint_minutes = 1e-9;
-  project.save();
+  project.checkpoint_after = std::chrono::seconds(0);
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  EXPECT_EQ(checkpoints("run"), (std::vector<Index>{5, 10, 12}));
+  EXPECT_THAT(kept(project / "run"), testing::ElementsAre(12, 10, 5));
   project.config = test::explosive(project.config);
   project.config.train.checkpoint_interval = 0;
   ASSERT_EQ(project.train("ended"), system::Exit::diverged);
   const Index last = test::metrics_lines(project / "ended").back()["step"];
-  EXPECT_EQ(checkpoints("ended"), std::vector<Index>{last - 1}) << "an unexpected end loses a step";
+  EXPECT_THAT(kept(project / "ended"), testing::ElementsAre(last - 1))
+      << "an unexpected end loses one step";
 }
 
-TEST_F(Resume, replaces_the_checkpoint_by_the_clock_of_a_killed_run) {
-  project.config.train.steps = 12;
-  project.config.train.checkpoint_interval = 1;
-  project.save();
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  test::cut_after(7, project / "run", project / "cut");
-  const auto cut = project / "cut";
-  for (Index step = 1; step <= 12; ++step)
-    if (step != 5 && step != 7) fs::remove(cut / "checkpoints" / step_file_name(step));
-  project.config.train.checkpoint_interval = 5;
-  put(cut / "config.yaml", to_yaml(project.config));
-  RunStatus killed = read_status(cut);
-  killed.state = RunState::running;
-  write_status(cut, killed);
-  ASSERT_EQ(project.train("cut", true), system::Exit::ok);
-  EXPECT_FALSE(fs::exists(cut / "checkpoints" / step_file_name(7)));
-  for (const Index step : {5, 10, 12})
-    EXPECT_TRUE(fs::exists(cut / "checkpoints" / step_file_name(step))) << step;
-  EXPECT_EQ(measured(cut), measured(project / "run"));
-}
-
-TEST_F(Resume, keeps_the_checkpoint_of_the_lowest_validation_loss) {
-  project.config.train.keep_best = true;
-  project.config.train.keep_last = 1;
+TEST_F(Resume, removes_the_checkpoint_that_a_killed_run_should_have_removed) {
+  project.config.train.steps = 20;
   project.config.train.checkpoint_interval = 0;
-  project.config.optim.lr = 0.3;  // the loss goes up and down
-  project.config.optim.min_lr = 0.3;
-  project.save();
   ASSERT_EQ(project.train("run"), system::Exit::ok);
-  Index lowest = 0;
-  double loss = INFINITY;
-  for (const auto& line : metrics_lines(project / "run")) {
-    if (!line.contains("val/loss") || !(line["val/loss"] < loss)) continue;
-    loss = line["val/loss"];
-    lowest = line["step"];
-  }
-  ASSERT_LT(lowest, 150) << "another learning rate is needed here";
-  const auto best = find_checkpoint(project / "run/checkpoints/best");
-  EXPECT_EQ(best.filename(), step_file_name(lowest));
-  EXPECT_EQ(find_checkpoint(project / "run").filename(), step_file_name(150));
-  const auto extra = Checkpoint(find_checkpoint(project / "run")).meta().extra_state;
-  EXPECT_EQ(extra.at("best").at("loss"), loss);
-  EXPECT_EQ(extra.at("best").at("step"), lowest);
+  const fs::path checkpoints = project / "run/checkpoints";
+  fs::copy_file(checkpoints / step_file_name(20), checkpoints / step_file_name(3));
+  RunStatus killed = read_status(project / "run");
+  killed.state = RunState::running;
+  write_status(project / "run", killed);
+  const std::string before = measured(project / "run");
+  ASSERT_EQ(project.train("run", true), system::Exit::ok);
+  EXPECT_THAT(kept(project / "run"), testing::ElementsAre(20));
+  EXPECT_EQ(measured(project / "run"), before);
+}
 
-  test::cut_after(lowest, project / "run", project / "cut");
-  fs::remove(project / "cut/checkpoints/best");
+TEST_F(Resume, continues_from_the_largest_step_in_the_names_of_checkpoints) {
+  project.config.train.steps = 40;
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  test::cut_after(20, project / "whole", project / "cut");
+  put(project / "cut/checkpoints/latest", "step-00000010.h5\n");  // as earlier versions wrote
+  EXPECT_EQ(newest_step(project / "cut"), 20);
   ASSERT_EQ(project.train("cut", true), system::Exit::ok);
-  EXPECT_EQ(find_checkpoint(project / "cut/checkpoints/best").filename(), best.filename());
-  EXPECT_EQ(measured(project / "cut"), measured(project / "run"));
+  test::expect_the_same_run(project / "cut", project / "whole");
 }
 
-TEST_F(Resume, works_without_its_best_checkpoint) {
-  project.config.train.keep_best = true;
-  project.config.train.steps = 60;
-  project.save();
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto checkpoints = project / "run/checkpoints";
-  fs::remove(find_checkpoint(checkpoints / "best"));
-  put(checkpoints / "best", step_file_name(39) + "\n");
-  put(checkpoints / "latest", step_file_name(40) + "\n");
-  EXPECT_EQ(project.train("run", true), system::Exit::ok);
-  EXPECT_GT(step_of_file(find_checkpoint(checkpoints / "best")), 40);
-}
-
-TEST_F(Resume, without_latest_uses_the_newest_checkpoint) {
-  project.config.train.keep_last = 3;
-  project.save();
-  ASSERT_EQ(project.train("run"), system::Exit::ok);
-  const auto metrics = contents(project / "run/metrics.jsonl");
-  const auto last = find_checkpoint(project / "run");
-  fs::remove(project / "run/checkpoints/latest");
-  EXPECT_EQ(find_checkpoint(project / "run"), last);
-  test::output(project.difftape({"train", "run", "--resume"}));
-  EXPECT_EQ(contents(project / "run/metrics.jsonl"), metrics);
+TEST_F(Resume, needs_the_metrics_of_all_steps_before_the_checkpoint) {
+  project.config.train.steps = 20;
+  project.config.train.checkpoint_interval = 10;
+  ASSERT_EQ(project.train("whole"), system::Exit::ok);
+  test::cut_after(10, project / "whole", project / "cut");
+  put(project / "cut/metrics.jsonl", "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_THAT(test::error(65, project.difftape({"train", "cut", "--resume"})),
+              HasSubstr("cut/metrics.jsonl: line 10 is not that of step 10, after which the run "
+                        "continues; restore the file, or begin a new run with --init-from"));
+  EXPECT_EQ(contents(project / "cut/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
 }
 
 TEST_F(Resume, of_a_moved_project_works) {
@@ -353,7 +301,7 @@ struct ResumeWithAnother : testing::Test {
 TEST_F(ResumeWithAnother, configuration_is_rejected) {
   EXPECT_EQ(
       error(78, {"--set", "optim.lr=0.5"}),
-      "run/checkpoints/step-00000012.h5: has a different configuration: optim.lr is 0.01, not "
+      "run: has a different configuration: optim.lr is 0.01, not "
       "0.5; to keep the configuration of the run: difftape train run --resume; to use another "
       "configuration, start a new run with --out DIR\n");
 }

@@ -60,6 +60,7 @@ class TinyProject {
     request.resume = resume;
     request.command = {"difftape", "train", "tiny.yaml"};
     request.console = &console;
+    request.checkpoint_after = checkpoint_after;
     return run::train(config, request);
   }
 
@@ -75,6 +76,7 @@ class TinyProject {
 
   run::Config config;
   std::ostringstream console;
+  std::chrono::duration<double> checkpoint_after = std::chrono::minutes(5);
 
  private:
   ScratchDir dir_;
@@ -149,10 +151,16 @@ inline std::string last_checkpoint(const fs::path& run) {
   return contents(run::find_checkpoint(run));
 }
 
+/// Leaves a run as if it was killed some steps after its checkpoint at `step`.
+inline void remove_checkpoints_after(Index step, const fs::path& run) {
+  for (const auto& [at, file] : run::checkpoints_in(run / "checkpoints"))
+    if (at > step) fs::remove(file);
+}
+
 /// Copies `whole` to `cut` as if the run was killed some steps after its checkpoint at `step`.
 inline void cut_after(Index step, const fs::path& whole, const fs::path& cut) {
   fs::copy(whole, cut, fs::copy_options::recursive);
-  put(cut / "checkpoints/latest", run::step_file_name(step) + "\n");
+  remove_checkpoints_after(step, cut);
 }
 
 inline void expect_the_same_run(const fs::path& a, const fs::path& b) {

@@ -49,7 +49,6 @@ TEST(Trainer, leaves_a_complete_run_directory) {
   EXPECT_EQ(env["data"]["bytes"], fs::file_size(project / "text.txt"));
   EXPECT_EQ(env["build"]["precision"], "f32");
 
-  EXPECT_EQ(contents(run / "checkpoints/latest"), "step-00000012.h5\n");
   const CheckpointMeta meta = Checkpoint(find_checkpoint(run)).meta();
   EXPECT_EQ(meta.step, 12);
   EXPECT_EQ(meta.config_yaml, to_yaml(project.config));
@@ -191,8 +190,7 @@ TEST(Trainer, keeps_a_checkpoint_at_the_interval_and_at_the_end) {
   project.config.train.checkpoint_interval = 5;
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_EQ(names_in(project / "run/checkpoints"),
-            (std::set<std::string>{"latest", "step-00000005.h5", "step-00000010.h5",
-                                   "step-00000012.h5"}));
+            (std::set<std::string>{"step-00000005.h5", "step-00000010.h5", "step-00000012.h5"}));
 }
 
 TEST(Trainer, validates_on_all_held_out_data_after_the_last_step) {

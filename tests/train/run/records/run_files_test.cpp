@@ -17,12 +17,12 @@ TEST(RunDirectory, loses_only_its_temporary_files) {
   const ScratchDir dir;
   fs::create_directories(dir / "checkpoints/kept.tmp");
   for (const char* name : {"status.json.tmp", "metrics.jsonl", "checkpoints/step-00000001.h5.tmp",
-                           "checkpoints/latest"})
+                           "checkpoints/step-00000001.h5"})
     put(dir / name, "x");
   remove_temporary_files(dir.path());
   EXPECT_FALSE(fs::exists(dir / "status.json.tmp"));
   EXPECT_FALSE(fs::exists(dir / "checkpoints/step-00000001.h5.tmp"));
-  for (const char* name : {"metrics.jsonl", "checkpoints/latest", "checkpoints/kept.tmp"})
+  for (const char* name : {"metrics.jsonl", "checkpoints/step-00000001.h5", "checkpoints/kept.tmp"})
     EXPECT_TRUE(fs::exists(dir / name)) << name;
   EXPECT_NO_THROW(remove_temporary_files(dir / "nowhere"));
 }

@@ -220,7 +220,6 @@ TEST_F(DryRun, shows_finished_runs_and_the_step_at_which_others_resume) {
   put(project / "out/diff_v1/status.json", status);  // as a run that failed after its checkpoint
   fs::rename(project / "out/diff_v1/checkpoints/step-00000012.h5",
              project / "out/diff_v1/checkpoints/step-00000005.h5");
-  put(project / "out/diff_v1/checkpoints/latest", "step-00000005.h5\n");
   const Outcome outcome = dry_run();
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(ContainsRegex("softmax .* finished *\n"),

@@ -83,7 +83,7 @@ struct Slurm : testing::Test {
   /// Returns the last step that a run has done.
   Index steps_of(const std::string& run) const {
     std::error_code ignored;
-    if (!fs::exists(project / ("out/" + run + "/checkpoints/latest"), ignored)) return 0;
+    if (!fs::exists(project / ("out/" + run + "/checkpoints"), ignored)) return 0;
     return run::read_status(project / ("out/" + run)).step;
   }
   void expect_the_bits_of_one_machine() const {

@@ -156,7 +156,7 @@ TEST_F(Workers, when_stopped_save_their_state_and_resume_bitwise) {
   auto rows = index();
   for (const size_t i : {size_t{0}, size_t{1}}) {
     EXPECT_EQ(rows[i]["state"], "stopped");
-    EXPECT_TRUE(fs::exists(project / "out" / kRuns[i] / "checkpoints/latest"));
+    EXPECT_TRUE(fs::exists(project / "out" / kRuns[i] / "checkpoints"));
   }
   EXPECT_EQ(rows[7]["state"], "queued");
   ASSERT_EQ(sweep({"--jobs", "2", "--set", "sweep.seeds=[1, 2]", "--arms", "softmax"}).exit, 0);

@@ -120,11 +120,6 @@ struct File::State {
   Handle open_dataset(const std::string& name) const {
     Handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!dataset.valid()) throw cannot_read(name);
-    const Handle made(H5Dget_create_plist(dataset), H5Pclose);
-    throw_if<DataError>(
-        H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL,
-        "{}: {} is stored in other files, but must be in this one; copy it into this one",
-        path.string(), name);
     return dataset;
   }
   /// Opens an attribute with exactly one element.
@@ -164,9 +159,6 @@ File File::create(const std::filesystem::path& path, std::size_t user_block) {
 
 File File::open(const std::filesystem::path& path) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  // Reads this file only: no external files, no plugin libraries for filters.
-  H5Lunregister(H5L_TYPE_EXTERNAL);
-  H5PLset_loading_state(0);
   if (access(path.c_str(), R_OK) != 0) {
     throw MissingInput(
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
@@ -272,16 +264,6 @@ Shape File::shape(const std::string& dataset) const {
   const int rank = H5Sget_simple_extent_dims(space, extents.data(), nullptr);
   if (rank < 0) throw state_->cannot_read(dataset);
   const std::vector<Index> shape(extents.begin(), extents.begin() + rank);
-  // Chunks that were never written take memory here but no space in the file.
-  constexpr double kMostCompressed = 1032;  // of deflate
-  const Handle type(H5Dget_type(opened), H5Tclose);
-  double bytes = static_cast<double>(H5Tget_size(type));
-  for (const Index extent : shape) bytes *= static_cast<double>(extent);
-  const auto stored = static_cast<double>(H5Dget_storage_size(opened));
-  throw_if<DataError>(
-      bytes > kMostCompressed * stored,
-      "{}: {} has {:.0f} stored bytes, but its {:.0f} bytes need at least {:.0f}; {}",
-      state_->path.string(), dataset, stored, bytes, bytes / kMostCompressed, kRemedy);
   throw_if<DataError>(rank > Shape::kMaxRank, "{}: {} has {} axes, but must have at most {}; {}",
                       state_->path.string(), dataset, rank, Shape::kMaxRank, kRemedy);
   return Shape(shape);
@@ -337,8 +319,8 @@ std::optional<File::Contiguous> File::contiguous(const std::string& dataset) con
   const bool integers =
       H5Tget_class(type) == H5T_INTEGER && (width == 1 || H5Tget_order(type) == H5T_ORDER_LE) &&
       H5Tget_precision(type) == 8 * width && (width >= 4 || H5Tget_sign(type) == H5T_SGN_NONE);
-  if (!integers || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) != 0 ||
-      user_block != 0 || offset == HADDR_UNDEF)
+  if (!integers || H5Pget_layout(made) != H5D_CONTIGUOUS || user_block != 0 ||
+      offset == HADDR_UNDEF)
     return std::nullopt;
   return Contiguous{static_cast<std::size_t>(offset), width};
 }

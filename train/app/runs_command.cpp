@@ -59,14 +59,10 @@ struct DiffArguments {
 using Json = nlohmann::ordered_json;
 using run::KeyDifference;
 
-/// Returns env.json without the command, flattened to paths. The command of a continuation is one
-/// string.
+/// Returns env.json without the command, flattened to paths.
 Json environment_of(const study::RunRecord& run) {
   Json env = run.env, flat = Json::object();
   env.erase("command");
-  if (const auto continued = env.find("continued"); continued != env.end())
-    for (Json& each : *continued)
-      if (each.contains("command")) each["command"] = system::json_text(each["command"]);
   if (env.empty()) return flat;  // nlohmann would return null without a path
   const Json paths = env.flatten();
   for (const auto& [path, value] : paths.items()) flat[path.substr(1)] = value;

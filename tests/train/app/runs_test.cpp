@@ -218,14 +218,6 @@ TEST_F(DiffCommand, rejects_other_directories_and_damaged_runs) {
   EXPECT_THAT(empty.out, HasSubstr("0 steps in both, 100 only in A, 0 only in B\n"));
 }
 
-TEST_F(DiffCommand, shows_the_command_of_a_continuation_in_one_row) {
-  write("a", {.name = "a"});
-  put(write("b", {.name = "a"}) / "env.json",
-      R"({"format_version": 3, "command": [], "continued": [{"command": ["difftape", "train"]}]})");
-  EXPECT_THAT(test::output(difftape({"diff", "a", "b"})),
-              testing::ContainsRegex("\ncontinued/0/command +- +\\[\"difftape\",\"train\"\\]\n"));
-}
-
 TEST_F(DiffCommand, keeps_a_hostile_name_or_value_on_its_line) {
   write("a", {.name = "a", .config = {{"run.arm", "\"x\\ny\""}}});
   const fs::path b = write("b", {.name = "a"});

@@ -6,7 +6,6 @@
 #include <ostream>
 #include <tuple>
 
-#include "core/digest.h"
 #include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/platform.h"
@@ -172,40 +171,27 @@ RunDir write_start(const TrainState& state, const TrainRequest& request) {
   return {request.out, {}, write_env(request.out, request.command, facts), state.config};
 }
 
-void record_continuation(const TrainState& state, const TrainRequest& request, RunDir& run) {
-  if (differences(run.config, state.config).empty()) return;
-  const std::string yaml = to_yaml(state.config);
-  add_continuation(run, {{"command", request.command},
-                         {"date", utc_now()},
-                         {"step", state.step},
-                         {"steps_before", run.config.train.steps},
-                         {"config", digest_of(yaml)}});
-  system::replace_text(request.out / "config.yaml", yaml);
-}
-
-RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, double peak)
+RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, const RunDir& run,
+                     double peak)
     : dir_(request.out),
       metrics_(dir_ / "metrics.jsonl"),
       progress_(request.console ? *request.console : null_stream(),
                 console_style(request.console_descriptor), dir_ / "stdout.log",
                 state.config.train.steps, state.step),
+      maps_(maps_before(dir_, state.step)),
       flops_per_token_(
           model_cost(state.config.model, state.config.data.seq_len).train_flops_per_token),
       peak_(peak) {
   const Config& config = state.config;
   if (config.log.tensorboard) events_.emplace(dir_, to_yaml(config));
+  status_.started = run.status.started;
   status_.steps = config.train.steps;
   status_.parameters = state.model.parameters().count();
   status_.tokens_per_step = tokens_per_step(config);
-}
-
-void RunWriter::restore(const TrainState& state, const RunDir& run) {
-  maps_ = maps_before(dir_, state.step);
-  const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
+  const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");  // of the steps before
   const auto losses = metrics.columns.find(metric("train/loss"));
   if (losses != metrics.columns.end())
     for (const double loss : losses->second.values()) add_loss(loss);
-  status_.started = run.status.started;
 }
 
 void RunWriter::step(const TrainState& state, const Step& step) {

@@ -60,19 +60,13 @@ class ProfiledSteps {
 /// OutputError.
 RunDir write_start(const TrainState& state, const TrainRequest& request);
 
-/// Updates config.yaml and env.json if the run continues with another configuration, which may be
-/// longer, have other paths, or write other files.
-void record_continuation(const TrainState& state, const TrainRequest& request, RunDir& run);
-
 /// Writes the files of a run directory that process 0 has locked.
 class RunWriter {
  public:
-  /// Opens the files for appending. `peak` is the peak rate of all processes together, FLOP/s.
-  RunWriter(const TrainState& state, const TrainRequest& request, double peak);
+  /// Opens the files for appending, and takes over the start time, the last attention maps and the
+  /// loss spikes of a resumed run. `peak` is the peak rate of all processes together, FLOP/s.
+  RunWriter(const TrainState& state, const TrainRequest& request, const RunDir& run, double peak);
 
-  /// Restores the start time, the last attention maps and the loss spikes so far of an interrupted
-  /// run.
-  void restore(const TrainState& state, const RunDir& run);
   /// Records in status.json that the run is running.
   void begin(const TrainState& state) { write_state(state, RunState::running); }
   /// Prints and logs a line.

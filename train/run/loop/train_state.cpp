@@ -177,14 +177,14 @@ void restore_start(TrainState& state, const RunDir& run) {
       origin->checkpoint.string(), run.dir.string(), was, origin->digest));
 }
 
-void restore(TrainState& state, const RunDir& run) {
+void resume(TrainState& state, const RunDir& run) {
   if (newest_step(run.dir) > 0) {
     state.restore(find_checkpoint(run.dir));
   } else {
     require_continued(run.config, state.config, run.dir);
     restore_start(state, run);
   }
-  if (!fs::exists(run.metrics_file())) return;
+  if (state.step == 0 && !fs::exists(run.metrics_file())) return;
   // Checkpoints do not contain the norms, because every step logs its own.
   for (const auto& [step, norm] : read_metric(run.metrics_file(), metric("optim/grad_norm")))
     if (step >= 1 && step <= state.step) state.grad_norms[step - 1] = norm;

@@ -100,6 +100,6 @@ void restore_start(TrainState& state, const RunDir& run);
 /// Restores a run from its newest checkpoint, or restarts it if there is none yet, and drops later
 /// metrics. Throws everything that reading them throws, and ConfigError if there is no checkpoint
 /// and the configuration differs.
-void restore(TrainState& state, const RunDir& run);
+void resume(TrainState& state, const RunDir& run);
 
 }  // namespace difftape::run

@@ -11,6 +11,7 @@
 #include "core/parallel.h"
 #include "core/platform.h"
 #include "core/profile.h"
+#include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/data_parallel.h"
 #include "train/run/loop/run_writer.h"
@@ -173,9 +174,10 @@ bool has_finished(const TrainState& state, const RunDir& run) {
 std::optional<RunDir> continue_run(TrainState& state, const TrainRequest& request) {
   RunDir run = open_run(request.out);
   remove_temporary_files(request.out);
-  restore(state, run);
+  resume(state, run);
   if (has_finished(state, run)) return std::nullopt;
-  record_continuation(state, request, run);
+  const std::string yaml = to_yaml(state.config);  // may be longer, or have other paths
+  if (yaml != to_yaml(run.config)) system::replace_text(run.dir / "config.yaml", yaml);
   return run;
 }
 
@@ -225,8 +227,7 @@ Records open_records(TrainState& state, const TrainRequest& request) {
       request.resume ? continue_run(state, request) : write_start(state, request);
   if (!run) return records;
   records.writer = std::make_unique<RunWriter>(
-      state, request, peak.get() * static_cast<double>(distributed::count()));
-  if (request.resume) records.writer->restore(state, *run);
+      state, request, *run, peak.get() * static_cast<double>(distributed::count()));
   show_start(*records.writer, state, request, *run);
   records.writer->begin(state);
   return records;

@@ -180,13 +180,6 @@ Json write_env(const fs::path& dir, std::span<const std::string> command, const 
   return env;
 }
 
-void add_continuation(RunDir& run, const Json& continued) {
-  Json& list = run.env["continued"];
-  if (!list.empty() && list.back().at("config") == continued.at("config")) return;
-  list.push_back(continued);
-  store_env(run.dir, run.env);
-}
-
 Json read_env(const fs::path& dir) {
   const fs::path path = dir / "env.json";
   Json env = parse_file(path, [](Json json) {

@@ -117,10 +117,6 @@ struct RunDir {
 /// read_env and config_of_run.
 RunDir open_run(const std::filesystem::path& dir);
 
-/// Appends an object to the list `continued` of env.json, unless the last entry has the same digest
-/// `config`: its process was killed before it replaced config.yaml. Throws OutputError.
-void add_continuation(RunDir& run, const nlohmann::ordered_json& continued);
-
 /// Returns the name of the program that computes in `precision`, "f32" or "f64".
 const char* program_of(std::string_view precision);
 /// Throws DataError unless this program computes in `precision`, in which `made` was computed. The

@@ -211,6 +211,8 @@ TEST_F(Resume, needs_the_metrics_of_all_steps_before_the_checkpoint) {
               HasSubstr("cut/metrics.jsonl: line 10 is not that of step 10, after which the run "
                         "continues; restore the file, or begin a new run with --init-from"));
   EXPECT_EQ(contents(project / "cut/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+  fs::remove(project / "cut/metrics.jsonl");
+  EXPECT_EQ(project.difftape({"train", "cut", "--resume"}).exit, 66);
 }
 
 TEST_F(Resume, of_a_moved_project_works) {

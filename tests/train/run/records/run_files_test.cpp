@@ -110,14 +110,6 @@ TEST(Environment, records_command_facts_and_machine) {
   EXPECT_FALSE(env.contains("format_version"));
 }
 
-TEST(Environment, lists_each_continuation_with_another_configuration_once) {
-  const ScratchDir dir;
-  RunDir run{.dir = dir.path(), .env = write_env(dir.path(), {}, {})};
-  for (const char* config : {"a", "a", "b", "a"})
-    add_continuation(run, {{"step", 2}, {"config", config}});
-  EXPECT_EQ(read_env(dir.path())["continued"].size(), 3U);
-}
-
 TEST(Environment, of_another_format_version_is_rejected) {
   const ScratchDir dir;
   for (const auto& [version, which] :

@@ -212,9 +212,7 @@ std::vector<Field> log_fields() {
                                            "sequences",
                                            "Number of validation sequences that diagnostics read."),
       field<at, &L::tensorboard>("log.tensorboard", any_value(), "",
-                                 "Also write TensorBoard event files: all logged numbers, the "
-                                 "configuration, histograms of lambda.",
-                                 0),
+                                 "Also write TensorBoard event files with all metrics.", 0),
   };
 }
 

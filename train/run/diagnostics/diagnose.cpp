@@ -51,10 +51,6 @@ class Probe : public Observer {
       append(layer,
              {{metric("attn/answer"), to_answer.answer}, {metric("attn/noise"), to_answer.noise}});
     }
-    if (view.mapping.maps == 2) {
-      found.distributions.emplace_back(metric_of(metric("attn/lambda"), std::to_string(layer)),
-                                       std::move(measures.lambdas));
-    }
     found.maps.layers.push_back(std::move(measures.first_maps));
   }
   void hidden(Index layer, const Tensor& x) override { append(layer, activation_metrics(x)); }

@@ -9,8 +9,7 @@ namespace difftape::run {
 
 struct Diagnostics {
   Metrics metrics;
-  Metrics distributions;  ///< all values whose mean is the metric of this name
-  AttentionMaps maps;     ///< the caller sets the step
+  AttentionMaps maps;  ///< the caller sets the step
 };
 
 /// Returns the metrics of the hidden states (B, T, C) after a layer, by name without the layer.

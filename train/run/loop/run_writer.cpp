@@ -183,7 +183,7 @@ RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, const
           model_cost(state.config.model, state.config.data.seq_len).train_flops_per_token),
       peak_(peak) {
   const Config& config = state.config;
-  if (config.log.tensorboard) events_.emplace(dir_, to_yaml(config));
+  if (config.log.tensorboard) events_.emplace(dir_);
   status_.started = run.status.started;
   status_.steps = config.train.steps;
   status_.parameters = state.model.parameters().count();
@@ -207,10 +207,7 @@ void RunWriter::step(const TrainState& state, const Step& step) {
                                      {{metric("throughput/tokens_per_sec"), report.tokens_per_sec},
                                       {metric("throughput/mfu"), report.peak_fraction}});
   metrics_.write(step.step, metrics);
-  if (events_) {
-    static const Metrics none;
-    events_->write(step.step, metrics, step.diagnostics ? step.diagnostics->distributions : none);
-  }
+  if (events_) events_->write(step.step, metrics);
   // An attention kind with a custom context function has no maps.
   if (step.diagnostics && !step.diagnostics->maps.layers.empty()) maps_ = step.diagnostics->maps;
   progress_.step(report);

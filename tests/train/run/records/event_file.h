@@ -2,7 +2,7 @@
 // Reads event files as TensorBoard does, and checks the checksums of their records.
 
 #include <bit>
-#include <protozero/pbf_reader.hpp>
+#include <cstring>
 
 #include "tests/support/test.h"
 
@@ -38,67 +38,58 @@ inline std::vector<std::string> records(const fs::path& file) {
   return found;
 }
 
-struct Histogram {
-  double min = 0, max = 0, num = 0, sum = 0, sum_squares = 0;
-  std::vector<double> limits, counts;
+/// A field of a protocol buffer: a number (type 0), or bytes (8 of type 1, any of 2, 4 of 5).
+struct ProtoField {
+  std::uint64_t number = 0, type = 0, value = 0;
+  std::string bytes;
 };
+
+inline std::vector<ProtoField> fields_of(std::string_view message) {
+  std::size_t at = 0;
+  const auto varint = [&] {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(message.at(at++));
+      value |= std::uint64_t{byte & 0x7FU} << shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  std::vector<ProtoField> fields;
+  while (at < message.size()) {
+    const std::uint64_t key = varint();
+    ProtoField field{key >> 3, key & 7, 0, {}};
+    if (field.type == 0) {
+      field.value = varint();
+    } else {
+      const std::uint64_t size = field.type == 1 ? 8 : field.type == 5 ? 4 : varint();
+      EXPECT_LE(size, message.size() - at);
+      field.bytes = message.substr(at, size);
+      at += size;
+    }
+    fields.push_back(field);
+  }
+  return fields;
+}
 
 struct Event {
   std::int64_t step = 0;
   bool start = false;  ///< voids this step and later ones
-  std::string version, config;
   std::map<std::string, float> numbers;
-  std::map<std::string, Histogram> histograms;
 };
-
-inline Histogram histogram_in(protozero::pbf_reader message) {
-  Histogram h;
-  while (message.next()) {
-    if (message.tag() >= 6) {
-      std::vector<double>& list = message.tag() == 6 ? h.limits : h.counts;
-      for (const double each : message.get_packed_double()) list.push_back(each);
-    } else {
-      double* const members[] = {&h.min, &h.max, &h.num, &h.sum, &h.sum_squares};
-      double& member = *members[message.tag() - 1];  // before the message forgets its tag
-      member = message.get_double();
-    }
-  }
-  return h;
-}
-
-inline void read_value(protozero::pbf_reader value, Event& into) {
-  std::string tag;
-  while (value.next()) {
-    if (value.tag() == 1)
-      tag = value.get_string();
-    else if (value.tag() == 2)
-      into.numbers[tag] = value.get_float();
-    else if (value.tag() == 5)
-      into.histograms[tag] = histogram_in(value.get_message());
-    else if (value.tag() == 8) {
-      protozero::pbf_reader tensor = value.get_message();
-      if (tensor.next(8)) into.config = tensor.get_string();
-    } else
-      value.skip();
-  }
-}
 
 inline Event event_of(const std::string& payload) {
   Event event;
-  protozero::pbf_reader message(payload);
-  while (message.next()) {
-    if (message.tag() == 2)
-      event.step = message.get_int64();
-    else if (message.tag() == 3)
-      event.version = message.get_string();
-    else if (message.tag() == 5) {
-      protozero::pbf_reader summary = message.get_message();
-      while (summary.next(1)) read_value(summary.get_message(), event);
-    } else if (message.tag() == 7) {
-      event.start = true;
-      message.skip();
-    } else
-      message.skip();
+  for (const ProtoField& field : fields_of(payload)) {
+    if (field.number == 2) event.step = static_cast<std::int64_t>(field.value);
+    if (field.number == 7) event.start = true;
+    if (field.number != 5) continue;
+    for (const ProtoField& value : fields_of(field.bytes)) {
+      std::string tag;
+      for (const ProtoField& part : fields_of(value.bytes)) {
+        if (part.number == 1) tag = part.bytes;
+        if (part.number == 2) std::memcpy(&event.numbers[tag], part.bytes.data(), sizeof(float));
+      }
+    }
   }
   return event;
 }
@@ -107,6 +98,17 @@ inline std::vector<Event> events_in(const fs::path& file) {
   std::vector<Event> events;
   for (const std::string& payload : records(file)) events.push_back(event_of(payload));
   return events;
+}
+
+/// Returns the event files of a directory in the order of their names, in which TensorBoard reads
+/// them.
+inline std::vector<fs::path> event_files(const fs::path& dir) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(dir))
+    if (entry.path().filename().string().starts_with("events.out.tfevents."))
+      files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
 }
 
 }  // namespace difftape::test

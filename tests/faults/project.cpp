@@ -114,8 +114,8 @@ void expect_no_half_written_file(const fs::path& run) {
       EXPECT_TRUE(nlohmann::json::accept(contents(run / name))) << name;
     }
   }
-  if (fs::exists(run / "metrics.h5")) {
-    EXPECT_NO_THROW(run::h5::File::open(run / "metrics.h5").children("/"));
+  if (fs::exists(run / run::kMapsFile)) {
+    EXPECT_NO_THROW(run::read_attention_maps(run / run::kMapsFile));
   }
 }
 

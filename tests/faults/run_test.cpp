@@ -162,29 +162,6 @@ TEST(Folder, that_cannot_be_written_is_reported_and_keeps_its_files) {
   run.resume();
 }
 
-TEST(Tables, are_rewritten_at_checkpoints_after_growing_by_a_tenth) {
-  TinyProject project;
-  project.config.train.steps = 20;
-  project.config.train.eval_interval = 0;
-  project.config.train.checkpoint_interval = 1;
-  project.save();
-  Conditions with = project.here();
-  with.environment.insert(with.environment.end(),
-                          {{"LD_PRELOAD", DIFFTAPE_FAULTS_SHIM},
-                           {"DIFFTAPE_FAULTS_DIR", (project / "runs").string()},
-                           {"DIFFTAPE_FAULTS_LOG", (project / "calls.log").string()}});
-  const std::string out = (project / "runs/run").string();
-  ASSERT_EQ(test::run({"train", (project / "tiny.yaml").string(), "--out", out}, with).exit, 0);
-  const auto calls = logged_calls(project / "calls.log");
-  EXPECT_EQ(std::ranges::count_if(calls,
-                                  [](const std::string& call) {
-                                    return call.starts_with("rename run/checkpoints/step-");
-                                  }),
-            20);
-  // After steps 1 to 10, 12, 14, 16, 18 and 20, where the end finds them written.
-  EXPECT_EQ(std::ranges::count(calls, "rename run/metrics.h5"), 15);
-}
-
 TEST(FileLocks, that_the_file_system_lacks_end_no_run_and_lock_no_checkpoint) {
   TinyProject project;
   const auto difftape = [&](const std::vector<std::string>& words, int exit) {

@@ -133,12 +133,6 @@ def layer(case, wired, x):
     return maps, logits, masks, lam, context
 
 
-def top(values):
-    ordered = np.sort(np.abs(values).ravel())[::-1]
-    ranks = [ordered[r - 1] if r <= ordered.size else np.nan for r in (1, 2, 3, 10, 100)]
-    return np.array(ranks + [np.median(ordered)])
-
-
 def expected_attention(case, wired, x):
     maps, logits, masks, lam, context = layer(case, wired, x)
     batch, heads, count, seq, _ = maps.shape
@@ -154,36 +148,22 @@ def expected_attention(case, wired, x):
     small = (whole < 1e-3)[masks[:, None].expand_as(whole)]  # of the visible pairs
     first = whole[:, :, :early, 0].mean((0, 2))
     rms = context.square().mean(-1).sqrt()  # (B, T, heads)
-    keys = masks.sum(-1)[..., None].expand_as(rms)
-    low, high = torch.zeros_like(rms), 1.0
-    if count == 2:
-        high = 2 ** 0.5
-    elif not case.get("gated") and "sinks" not in x:
-        low = keys.double().rsqrt()
-    inside = (rms < high) & ((rms >= low) if low.max() > 0 else (rms > 0))
-    mask = masks[:, None, None].expand_as(logits)
-    pooled = top(logits[mask].numpy())
-    seen = logits.abs().masked_fill(~mask, 0).amax((0, 3, 4))  # (heads, maps)
     out = {
-        "context_rms": rms.mean(), "context_rms_min": rms.min(), "context_rms_max": rms.max(),
-        "context_rms_outside": (~inside[keys > 1]).double().mean(),
+        "context_rms": rms.mean(), "context_rms_max": rms.max(),
         "sink_rate": (first > 0.3).double().mean(), "first_token_mass": first.mean(),
-        "entropy": entropy.mean(), "sparsity": small.double().mean(), "logit_max": pooled[0],
-        "logit_median": pooled[5], "logit_topk": pooled,
-        "head/context_rms": rms.mean((0, 1)), "head/first_token_mass": first, "head/entropy": entropy,
-        "head/logit_max": seen.amax(1),
+        "entropy": entropy.mean(), "sparsity": small.double().mean(),
+        "logit_max": logits[masks[:, None, None].expand_as(logits)].abs().max(),
     }
     if count == 2:
         out |= {"lambda": lam.mean(), "lambda_std": np.std(lam.numpy()), "lambda_min": lam.min(),
-                "lambda_max": lam.max(), "head/lambda": lam.mean((0, 1))}
+                "lambda_max": lam.max()}
         if np.ndim(x["lambda"]) > 0:  # a token and head
             pairs = [np.corrcoef(lam[..., h].flatten(), rms[..., h].flatten())
                      for h in range(heads)]
             out["lambda_rms_correlation"] = np.mean([pair[0, 1] for pair in pairs])
         for m in (0, 1):
             paid = maps[:, :, m, :early, 0].mean((0, 2))
-            out |= {f"map{m + 1}/first_token_mass": paid, f"map{m + 1}/logit_max": seen[:, m],
-                    f"map{m + 1}/sink_rate": (paid > 0.3).double().mean()}
+            out[f"map{m + 1}/sink_rate"] = (paid > 0.3).double().mean()
     kept = torch.stack([*maps[0].unbind(1)] + ([whole[0]] if count == 2 else []), 1)
     return {"attn/" + key: value for key, value in out.items()}, kept[..., :early, :early], context
 
@@ -191,8 +171,8 @@ def expected_attention(case, wired, x):
 def expected_activations(hidden):
     flat = hidden.reshape(-1, hidden.shape[-1])
     second = np.diag(flat.T @ flat / len(flat))  # of the feature Gram matrix (He et al. 2024)
-    pooled = top(hidden)
-    return {"act/max": pooled[0], "act/max_over_median": pooled[0] / pooled[5], "act/topk": pooled,
+    magnitudes = np.abs(hidden)
+    return {"act/max": magnitudes.max(), "act/max_over_median": magnitudes.max() / np.median(magnitudes),
             "act/kurtosis": np.mean(second ** 2) / np.mean(second) ** 2,
             "act/rms": np.sqrt(np.mean(hidden ** 2))}
 
@@ -220,7 +200,7 @@ def main(names):
             file.attrs["window"] = np.int64(case.get("window", 0))
             file.attrs["gated"] = np.int64(case.get("gated", False))
         print(name, {key: round(float(expected["attn/" + key]), 3)
-                     for key in ("sink_rate", "context_rms_outside", "entropy", "logit_max")})
+                     for key in ("sink_rate", "entropy", "logit_max")})
 
 
 if __name__ == "__main__":

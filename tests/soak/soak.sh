@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # soak.sh BIN_DIR [STEPS]: one run of many small steps, with checkpoints, validation, diagnostics and
 # every file that a run can write. Fails if, from the second fifth of them to the fourth, its memory
-# grows by more than a tenth or its open files at all. Memory is the least that it holds: when it
-# writes metrics.h5, which it does ever more seldom, it reads all metrics.
+# grows by more than a tenth or its open files at all. Memory is the least that it holds.
 set -euo pipefail
 bin=$(readlink -f "$1")
 steps=${2:-20000}

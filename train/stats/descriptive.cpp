@@ -96,12 +96,6 @@ double growth_exponent(std::span<const double> x, std::span<const double> y) {
   return slope(log_x, log_y);
 }
 
-Series numbered(std::span<const double> values) {
-  Series series{std::vector<double>(values.size()), {values.begin(), values.end()}};
-  std::iota(series.step.begin(), series.step.end(), 1.0);
-  return series;
-}
-
 Series finite(const Series& series) {
   Series result;
   for (std::size_t i = 0; i < series.step.size(); ++i) {
@@ -110,23 +104,6 @@ Series finite(const Series& series) {
     result.value.push_back(series.value[i]);
   }
   return result;
-}
-
-Series late(const Series& series, double fraction) {
-  if (series.step.empty()) return {};
-  const auto first =
-      std::upper_bound(series.step.begin(), series.step.end(), (1 - fraction) * series.step.back());
-  return {{first, series.step.end()},
-          {series.value.begin() + (first - series.step.begin()), series.value.end()}};
-}
-
-double late_growth(const Series& series) {
-  const Series half = late(series, kSecondHalf);
-  return growth_exponent(half.step, half.value);
-}
-
-double late_variance(const Series& series) {
-  return variance(finite(late(series, kLastQuarter)).value);
 }
 
 }  // namespace difftape::stats

@@ -1,6 +1,5 @@
 #pragma once
-// Descriptive statistics (quantile, spread, slope), and growth and variance late in training, which
-// test the V2 article's claim that V1's gradient norm grows and varies.
+// Descriptive statistics: quantile, spread, slope, growth.
 
 #include <span>
 #include <vector>
@@ -41,19 +40,7 @@ struct Series {
   std::vector<double> step, value;
 };
 
-/// Returns a series of the steps 1, 2, ...
-Series numbered(std::span<const double> values);
 /// Returns the points with finite values.
 Series finite(const Series& series);
-
-inline constexpr double kSecondHalf = 0.5, kLastQuarter = 0.25;
-/// Returns the points after step (1 - fraction) * (last step). All quantities named "late" use this
-/// window. For the steps 1 to n, kLastQuarter selects n / 4 points, rounded up.
-Series late(const Series& series, double fraction);
-
-/// Returns growth_exponent of the second half of the steps.
-double late_growth(const Series& series);
-/// Returns the population variance of the finite values in the last quarter of the steps, or NaN.
-double late_variance(const Series& series);
 
 }  // namespace difftape::stats

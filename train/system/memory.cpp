@@ -1,7 +1,5 @@
 #include "train/system/memory.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -48,12 +46,6 @@ std::optional<std::uint64_t> free_memory(const fs::path& root) {
   for (const ControlGroup& group : control_groups("memory", root))
     if (const Bytes left = left_in(group); left && (!least || *left < *least)) least = left;
   return least;
-}
-
-void return_free_memory() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
 }
 
 }  // namespace difftape::system

@@ -14,7 +14,4 @@ namespace difftape::system {
 /// Returns nothing if none is known. `root` contains /proc and /sys.
 std::optional<std::uint64_t> free_memory(const std::filesystem::path& root = "/");
 
-/// Gives freed memory that the C library has kept back to the operating system.
-void return_free_memory();
-
 }  // namespace difftape::system

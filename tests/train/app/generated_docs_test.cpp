@@ -85,10 +85,9 @@ const char* suffix_of(run::Per per) {
     case run::Per::run:
       return "";
     case run::Per::layer:
-    case run::Per::head:
-    case run::Per::expert:
-    case run::Per::rank:
       return "/LAYER";
+    case run::Per::expert:
+      return "/LAYER/EXPERT";
     case run::Per::parameter:
       return "/PARAMETER";
     case run::Per::grid:
@@ -111,9 +110,8 @@ std::string metrics_page() {
   for (const run::Metric& metric : run::kMetrics) {
     const std::string unit =
         metric.unit == std::string_view("1") ? "" : fmt::format("{}; ", metric.unit);
-    page +=
-        fmt::format("- `{}{}` ({}{}{}): {}.\n", metric.name, suffix_of(metric.per), unit,
-                    name_of(metric.when), run::is_list(metric.per) ? "; a list" : "", metric.what);
+    page += fmt::format("- `{}{}` ({}{}): {}.\n", metric.name, suffix_of(metric.per), unit,
+                        name_of(metric.when), metric.what);
   }
   return page;
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <numbers>
 #include <optional>
 
 #include "core/parallel.h"
@@ -32,35 +31,6 @@ std::vector<double> context_rms(const AttentionView& view) {
   return rms;
 }
 
-/// Returns true if the RMS of a context is in the interval for uncorrelated values of RMS 1 (Ye et
-/// al. 2026): [1/sqrt(n), 1) for softmax over n keys; (0, 1) with a sink, softmax1 or a gate;
-/// (0, sqrt 2) for two maps. The last is (0, sqrt(1 + lambda^2)) with the largest lambda of V2, 1.
-/// Only V1 and the raw rule allow a larger lambda, which the fraction outside shows.
-bool within_bounds(const AttentionView& view, double rms, Index keys) {
-  if (view.mapping.maps == 2) return rms > 0 && rms < std::numbers::sqrt2;
-  if (view.gated || view.sinks.allocated()) return rms > 0 && rms < 1;
-  return rms >= 1 / std::sqrt(static_cast<double>(keys)) && rms < 1;
-}
-
-/// Returns the fraction outside the interval, without queries that see one key, whose interval is
-/// empty.
-double fraction_outside(const AttentionView& view, std::span<const double> rms) {
-  const Index heads = heads_of(view), batch = view.q.shape()[0], seq = view.q.shape()[1];
-  Index outside = 0, counted = 0;
-  for (Index b = 0; b < batch; ++b) {
-    for (Index t = 0; t < seq; ++t) {
-      const Index keys = t - first_key(view, b, t) + 1;
-      if (keys == 1) continue;
-      for (Index head = 0; head < heads; ++head) {
-        const double value = rms[(head * batch + b) * seq + t];
-        outside += !within_bounds(view, value, keys);
-        ++counted;
-      }
-    }
-  }
-  return static_cast<double>(outside) / static_cast<double>(counted);
-}
-
 /// Returns lambda of each head and token, (output heads, B T).
 std::vector<double> lambdas(const AttentionView& view) {
   std::vector<double> all;
@@ -78,17 +48,9 @@ std::span<const double> of_head(const std::vector<double>& values, size_t head, 
 
 /// Measurements of one output head over all sequences and tokens.
 struct HeadMeasures {
-  double context_rms = 0, first_token = 0, entropy = 0, logit_max = 0, lambda = 0;
-  std::array<double, 2> map_first_token{}, map_logit_max{};  ///< per softmax map
+  double first_token = 0, entropy = 0;
+  std::array<double, 2> map_first_token{};  ///< per softmax map
 };
-
-/// Returns f, a function or member, of each head.
-template <class F>
-std::vector<double> of_heads(const std::vector<HeadMeasures>& heads, F f) {
-  std::vector<double> values;
-  for (const HeadMeasures& head : heads) values.push_back(std::invoke(f, head));
-  return values;
-}
 
 /// Returns the Pearson correlation over the tokens of a head, averaged over heads.
 double mean_correlation(const std::vector<double>& a, const std::vector<double>& b, size_t heads) {
@@ -125,13 +87,10 @@ HeadMeasures head_of(const AttentionView& view, std::span<const MapSums> sequenc
   std::array<double, 3> first{};
   for (const MapSums& sums : sequences) {
     for (size_t map = 0; map < 3; ++map) first[map] += sums.first_token[map] / early;
-    for (size_t map = 0; map < 2; ++map)
-      head.map_logit_max[map] = larger(head.map_logit_max[map], sums.logit_max[map]);
     head.entropy += sums.entropy / queries;
   }
   head.map_first_token = {first[0], first[1]};
   head.first_token = view.mapping.maps == 2 ? first[2] : first[0];
-  head.logit_max = larger(head.map_logit_max[0], head.map_logit_max[1]);
   return head;
 }
 
@@ -225,22 +184,14 @@ AttentionMeasures measure_attention(const AttentionView& view) {
   const auto batch = static_cast<size_t>(view.q.shape()[0]);
   const MapScan scan = scan_maps(view);
   const std::vector<double> rms = context_rms(view);
-  AttentionMeasures found{{}, two_maps ? lambdas(view) : std::vector<double>(), scan.first_maps};
+  AttentionMeasures found{{}, scan.first_maps};
   std::vector<HeadMeasures> all;
-  for (size_t i = 0; i < heads; ++i) {
-    HeadMeasures& head =
-        all.emplace_back(head_of(view, std::span(scan.sums).subspan(i * batch, batch)));
-    head.context_rms = spread_of(of_head(rms, i, heads)).mean;
-    if (two_maps) head.lambda = spread_of(of_head(found.lambdas, i, heads)).mean;
-  }
-  const auto add = [&](const char* name, MetricValue value) {
-    found.metrics.emplace_back(name, std::move(value));
-  };
+  for (size_t i = 0; i < heads; ++i)
+    all.push_back(head_of(view, std::span(scan.sums).subspan(i * batch, batch)));
+  const auto add = [&](const char* name, double value) { found.metrics.emplace_back(name, value); };
   const Spread context = spread_of(rms);
   add(metric("attn/context_rms"), context.mean);
-  add(metric("attn/context_rms_min"), context.min);
   add(metric("attn/context_rms_max"), context.max);
-  add(metric("attn/context_rms_outside"), fraction_outside(view, rms));
   add(metric("attn/sink_rate"),
       mean_over(all, [](const Head& h) { return is_sink(h.first_token); }));
   add(metric("attn/first_token_mass"), mean_over(all, &Head::first_token));
@@ -249,35 +200,23 @@ AttentionMeasures measure_attention(const AttentionView& view) {
       sum_over(scan.sums, &MapSums::sparse) / sum_over(scan.sums, &MapSums::pairs));
   if (const auto cosine = smallest_output_cosine(view.mapping, view.output_weight))
     add(metric("attn/output_cosine"), *cosine);
-  add(metric("attn/logit_max"), scan.logits.top1);
-  add(metric("attn/logit_median"), scan.logits.median);
-  add(metric("attn/logit_topk"), list_of(scan.logits));
-  add(metric("attn/head/context_rms"), of_heads(all, &Head::context_rms));
-  add(metric("attn/head/first_token_mass"), of_heads(all, &Head::first_token));
-  add(metric("attn/head/entropy"), of_heads(all, &Head::entropy));
-  add(metric("attn/head/logit_max"), of_heads(all, &Head::logit_max));
+  double logit_max = 0;
+  for (const MapSums& sums : scan.sums)
+    for (const double of_map : sums.logit_max) logit_max = larger(logit_max, of_map);
+  add(metric("attn/logit_max"), logit_max);
   if (!two_maps) return found;
-  const Spread lambda = spread_of(found.lambdas);
+  const std::vector<double> all_lambdas = lambdas(view);
+  const Spread lambda = spread_of(all_lambdas);
   add(metric("attn/lambda"), lambda.mean);
   add(metric("attn/lambda_std"), lambda.std);
   add(metric("attn/lambda_min"), lambda.min);
   add(metric("attn/lambda_max"), lambda.max);
   if (view.lambda.size() > 1)
-    add(metric("attn/lambda_rms_correlation"), mean_correlation(found.lambdas, rms, heads));
-  add(metric("attn/head/lambda"), of_heads(all, &Head::lambda));
-  const auto of_maps = [&](const std::array<const char*, 2>& names, auto&& value) {
-    for (size_t map = 0; map < 2; ++map) add(names[map], value(map));
-  };
-  of_maps({metric("attn/map1/sink_rate"), metric("attn/map2/sink_rate")}, [&](size_t map) {
-    return mean_over(all, [map](const Head& h) { return is_sink(h.map_first_token[map]); });
-  });
-  of_maps({metric("attn/map1/first_token_mass"), metric("attn/map2/first_token_mass")},
-          [&](size_t map) {
-            return of_heads(all, [map](const Head& h) { return h.map_first_token[map]; });
-          });
-  of_maps({metric("attn/map1/logit_max"), metric("attn/map2/logit_max")}, [&](size_t map) {
-    return of_heads(all, [map](const Head& h) { return h.map_logit_max[map]; });
-  });
+    add(metric("attn/lambda_rms_correlation"), mean_correlation(all_lambdas, rms, heads));
+  const std::array rates{metric("attn/map1/sink_rate"), metric("attn/map2/sink_rate")};
+  for (size_t map = 0; map < 2; ++map)
+    add(rates[map],
+        mean_over(all, [map](const Head& h) { return is_sink(h.map_first_token[map]); }));
   return found;
 }
 

@@ -36,8 +36,6 @@ AnswerAttention answer_attention(const AttentionView& view,
 /// The measurements of one layer. The metric registry defines each number.
 struct AttentionMeasures {
   Metrics metrics;  ///< by name without the layer, in the order of the log
-  /// lambda of each output head and token, (output heads, B T); only with two maps.
-  std::vector<double> lambdas;
   /// Maps of the first T <= kSinkTokens tokens of the first sequence, (output heads, S, T, T): S is
   /// 1, or 3 with two maps: A1, A2 and the map of the head.
   Tensor first_maps;

@@ -6,19 +6,14 @@
 
 #include "train/run/diagnostics/attention_measures.h"
 #include "train/run/records/metric_registry.h"
+#include "train/stats/descriptive.h"
 
 namespace difftape::run {
 namespace {
 
-/// Returns the load of each expert, as a fraction of all choices, and the mean entropy of the
-/// normalized scores of a token, in nats.
-Metrics routing_metrics(const RoutingView& view) {
+/// Returns the mean over tokens of the entropy of the normalized scores, in nats.
+double router_entropy(const RoutingView& view) {
   const Routing& routing = view.routing;
-  std::vector<double> load;
-  for (Index e = 0; e < routing.experts; ++e) {
-    load.push_back(static_cast<double>(routing.load(e)) /
-                   static_cast<double>(routing.chosen.size()));
-  }
   double entropy = 0;
   for (Index i = 0; i < routing.tokens(); ++i) {
     const std::span logits(view.logits.row(i), static_cast<size_t>(routing.experts));
@@ -33,9 +28,7 @@ Metrics routing_metrics(const RoutingView& view) {
     for (const double score : scores)
       if (score > 0) entropy -= score / total * std::log(score / total);
   }
-  return {{metric("moe/load_max"), *std::ranges::max_element(load)},
-          {metric("moe/load"), std::move(load)},
-          {metric("moe/router_entropy"), entropy / static_cast<double>(routing.tokens())}};
+  return entropy / static_cast<double>(routing.tokens());
 }
 
 class Probe : public Observer {
@@ -55,7 +48,17 @@ class Probe : public Observer {
   }
   void hidden(Index layer, const Tensor& x) override { append(layer, activation_metrics(x)); }
   void routing(Index layer, const RoutingView& view) override {
-    append(layer, routing_metrics(view));
+    const Routing& routing = view.routing;
+    const std::string load_of = metric_of(metric("moe/load"), std::to_string(layer));
+    double largest = 0;
+    for (Index e = 0; e < routing.experts; ++e) {
+      const double load =
+          static_cast<double>(routing.load(e)) / static_cast<double>(routing.chosen.size());
+      found.metrics.emplace_back(metric_of(load_of, std::to_string(e)), load);
+      largest = std::max(largest, load);
+    }
+    append(layer, {{metric("moe/load_max"), largest},
+                   {metric("moe/router_entropy"), router_entropy(view)}});
   }
 
   Diagnostics found;
@@ -72,13 +75,14 @@ class Probe : public Observer {
 }  // namespace
 
 Metrics activation_metrics(const Tensor& hidden) {
-  std::vector<real> magnitudes(hidden.size());
-  std::ranges::transform(hidden.values(), magnitudes.begin(), [](real x) { return std::abs(x); });
-  const TopValues top = top_values(magnitudes);
-  return {{metric("act/max"), top.top1},
-          {metric("act/max_over_median"), top.top1 / top.median},
+  std::vector<double> magnitudes(hidden.size());
+  std::ranges::transform(hidden.values(), magnitudes.begin(),
+                         [](real x) { return static_cast<double>(std::abs(x)); });
+  const double max = spread_of(magnitudes).max;
+  const double median = std::isnan(max) ? kNaN : stats::quantile(std::move(magnitudes), 0.5);
+  return {{metric("act/max"), max},
+          {metric("act/max_over_median"), max / median},
           {metric("act/kurtosis"), kurtosis(hidden)},
-          {metric("act/topk"), list_of(top)},
           {metric("act/rms"), rms(hidden)}};
 }
 

@@ -3,6 +3,7 @@
 
 #include "layers/language_model.h"
 #include "train/run/data/dataset.h"
+#include "train/run/records/attention_maps.h"
 #include "train/run/records/metrics.h"
 
 namespace difftape::run {

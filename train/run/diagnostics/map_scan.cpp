@@ -10,20 +10,6 @@
 #include "core/real.h"
 
 namespace difftape::run {
-namespace {
-
-/// Returns the median of values without NaN; NaN without values.
-double median(std::span<real> values) {
-  if (values.empty()) return kNaN;
-  const auto middle = values.begin() + values.size() / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  const auto upper = static_cast<double>(*middle);
-  if (values.size() % 2 == 1) return upper;
-  return (upper + static_cast<double>(*std::max_element(values.begin(), middle))) / 2;
-}
-
-}  // namespace
-
 Spread spread_of(std::span<const double> values) {
   if (values.empty()) return {kNaN, kNaN, kNaN, kNaN};
   const auto n = static_cast<double>(values.size());
@@ -36,23 +22,6 @@ Spread spread_of(std::span<const double> values) {
   for (const double value : values) squares += (value - mean) * (value - mean);
   const auto [min, max] = std::ranges::minmax(values);
   return {mean, std::sqrt(squares / n), min, max};
-}
-
-TopValues top_values(std::span<real> magnitudes) {
-  const bool nan = std::ranges::any_of(magnitudes, [](real x) { return std::isnan(x); });
-  if (nan) return {kNaN, kNaN, kNaN, kNaN, kNaN, kNaN};
-  const double middle = median(magnitudes);
-  // nth_element in median() has moved the largest values to the upper half.
-  const size_t size = magnitudes.size(), upper = std::min(size, std::max(size / 2, size_t{100}));
-  const std::span<real> high = magnitudes.last(upper);
-  const size_t top = std::min(size_t{100}, upper);
-  std::partial_sort(high.begin(), high.begin() + top, high.end(), std::greater<>());
-  const auto rank = [&](size_t r) { return r <= top ? static_cast<double>(high[r - 1]) : kNaN; };
-  return {rank(1), rank(2), rank(3), rank(10), rank(100), middle};
-}
-
-std::vector<double> list_of(const TopValues& values) {
-  return {values.top1, values.top2, values.top3, values.top10, values.top100, values.median};
 }
 
 double rms(const Tensor& x) {
@@ -94,62 +63,12 @@ Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> head_rows
 
 using Eigen::ArrayXd;
 
-/// The visible query-key pairs of a head, numbered through all sequences and equal for all heads.
-/// Pairs whose number `stride` divides are kept.
-struct Pairs {
-  std::vector<Index> offsets;  // number of the first pair of each sequence
-  Index count = 0;             // number of all pairs
-  Index stride = 1;
-
-  Index kept_before(Index number) const { return (number + stride - 1) / stride; }
-};
-
-Pairs pairs_of(const AttentionView& view, Index most_of_a_map) {
-  Pairs pairs;
-  for (Index b = 0; b < view.q.shape()[0]; ++b) {
-    pairs.offsets.push_back(pairs.count);
-    for (Index t = 0; t < view.q.shape()[1]; ++t) pairs.count += t - first_key(view, b, t) + 1;
-  }
-  // The stride is odd: for sequence lengths that are powers of two, an even stride would skip keys.
-  while (pairs.kept_before(pairs.count) > std::max<Index>(most_of_a_map, 1)) pairs.stride += 2;
-  return pairs;
-}
-
-/// Collects the largest numbers, at least kTop of them if there are enough; ignores NaN.
-class Largest {
- public:
-  void add(real x) {
-    if (std::isnan(x) || (values_.size() >= kTop && x <= least_)) return;
-    values_.push_back(x);
-    if (values_.size() < 2 * kTop) return;
-    std::nth_element(values_.begin(), values_.begin() + (kTop - 1), values_.end(),
-                     std::greater<>());
-    values_.resize(kTop);
-    least_ = values_.back();
-  }
-  const std::vector<real>& values() const { return values_; }
-
- private:
-  static constexpr size_t kTop = 100;  // the last rank of TopValues
-  std::vector<real> values_;
-  real least_ = 0;  // all are kept until there are 2 kTop
-};
-
-/// Destinations of the values that a scan of one head and sequence keeps.
-struct Kept {
-  std::array<real*, 2> magnitudes{};  // |logits| of A1 and A2 at the kept pairs
-  Index stride = 1, pair = 0;         // stride of kept pairs; number of the next pair
-  Largest* largest = nullptr;         // largest |logits| of all pairs; null: all pairs are kept
-  real* first_maps = nullptr;         // (S, T, T); null: not the first sequence
-};
-
-real rounded(double x) { return static_cast<real>(x); }
-
 /// Scans the maps of one head on one sequence, query by query.
 class HeadScan {
  public:
-  HeadScan(const AttentionView& view, Index b, Index head, const Kept& kept)
-      : view_(view), b_(b), head_(head), rows_(view, b, head), kept_(kept) {}
+  /// Writes the first maps to `first_maps`, (S, T, T), unless null.
+  HeadScan(const AttentionView& view, Index b, Index head, real* first_maps)
+      : view_(view), b_(b), head_(head), rows_(view, b, head), first_maps_(first_maps) {}
 
   MapSums run() {
     for (Index t = 0; t < view_.q.shape()[1]; ++t) query(t);
@@ -162,11 +81,11 @@ class HeadScan {
     const auto count = static_cast<size_t>(view_.mapping.maps);
     for (size_t map = 0; map < count; ++map) {
       MapRow row = rows_.row(static_cast<Index>(map), t);
-      keep_logits(map, row.logits.abs());
+      sums_.logit_max[map] =
+          larger(sums_.logit_max[map], row.logits.abs().maxCoeff<Eigen::PropagateNaN>());
       look_at(map, t, row.probabilities);
       maps[map] = std::move(row.probabilities);
     }
-    kept_.pair += maps[0].size();
     if (count == 1) {
       add_row(maps[0]);
       return;
@@ -183,44 +102,24 @@ class HeadScan {
     sums_.sparse += row.isNaN().any() ? kNaN : static_cast<double>((row < kSparseWeight).count());
   }
 
-  void keep_logits(size_t map, const ArrayXd& magnitudes) {
-    sums_.logit_max[map] = larger(sums_.logit_max[map], magnitudes.maxCoeff<Eigen::PropagateNaN>());
-    const Index over = kept_.pair % kept_.stride, size = magnitudes.size();
-    for (Index i = over == 0 ? 0 : kept_.stride - over; i < size; i += kept_.stride)
-      *kept_.magnitudes[map]++ = rounded(magnitudes[i]);
-    if (!kept_.largest) return;
-    for (const double magnitude : magnitudes) kept_.largest->add(rounded(magnitude));
-  }
-
   /// Adds row t of A1, A2 or the map of the head (`which` 0, 1, 2) to the sink sums and first maps.
   void look_at(size_t which, Index t, const ArrayXd& row) {
     const Index tokens = std::min(view_.q.shape()[1], kSinkTokens);
     if (t >= tokens) return;
     const Index first = t + 1 - row.size();
     if (first == 0) sums_.first_token[which] += row[0];
-    if (!kept_.first_maps) return;
+    if (!first_maps_) return;
     const Index at = (static_cast<Index>(which) * tokens + t) * tokens + first;
-    std::transform(row.begin(), row.end(), kept_.first_maps + at, rounded);
+    std::transform(row.begin(), row.end(), first_maps_ + at,
+                   [](double x) { return static_cast<real>(x); });
   }
 
   const AttentionView& view_;
   Index b_, head_;
   MapRows rows_;
-  Kept kept_;
+  real* first_maps_;
   MapSums sums_;
 };
-
-/// Returns the ranks of the largest values of `all`, with the median of `part`.
-TopValues with_largest(TopValues part, std::span<const Largest> all, bool nan) {
-  std::vector<real> values;
-  for (const Largest& some : all)
-    values.insert(values.end(), some.values().begin(), some.values().end());
-  // A NaN counts even if it is not among the kept pairs.
-  if (nan) values.push_back(std::numeric_limits<real>::quiet_NaN());
-  TopValues top = top_values(values);
-  if (!nan) top.median = part.median;
-  return top;
-}
 
 }  // namespace
 
@@ -299,36 +198,17 @@ double entropy(const Eigen::ArrayXd& probabilities) {
 
 double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-MapScan scan_maps(const AttentionView& view, Index most) {
+MapScan scan_maps(const AttentionView& view) {
   const auto heads = std::ssize(view.mapping.outputs);
-  const Index batch = view.q.shape()[0], maps = view.mapping.maps;
-  const Index tokens = std::min(view.q.shape()[1], kSinkTokens);
-  const Pairs pairs = pairs_of(view, most / (heads * maps));
-  const Index of_map = pairs.kept_before(pairs.count);
-  std::vector<real> magnitudes(heads * maps * of_map);
-  std::vector<Largest> largest(pairs.stride > 1 ? heads * batch : 0);
+  const Index batch = view.q.shape()[0], tokens = std::min(view.q.shape()[1], kSinkTokens);
   MapScan scan;
-  scan.first_maps = Tensor::zeros({heads, maps == 2 ? 3 : 1, tokens, tokens});
+  scan.first_maps = Tensor::zeros({heads, view.mapping.maps == 2 ? 3 : 1, tokens, tokens});
   scan.sums.resize(heads * batch);
   parallel_for(heads * batch, [&](Index i) {
-    const Index head = i / batch, b = i % batch;
-    const Index pair = pairs.offsets[b];
-    real* of_sequence = magnitudes.data() + head * maps * of_map + pairs.kept_before(pair);
-    const Kept kept{
-        {of_sequence, maps == 2 ? of_sequence + of_map : nullptr},
-        pairs.stride,
-        pair,
-        largest.empty() ? nullptr : &largest[i],
-        b == 0 ? scan.first_maps.data() + head * scan.first_maps.size() / heads : nullptr};
-    scan.sums[i] = HeadScan(view, b, head, kept).run();
+    const Index head = i / batch, b = i % batch, size = scan.first_maps.size() / heads;
+    real* first_maps = b == 0 ? scan.first_maps.data() + head * size : nullptr;
+    scan.sums[i] = HeadScan(view, b, head, first_maps).run();
   });
-  scan.logits = top_values(magnitudes);
-  if (!largest.empty()) {
-    const bool nan = std::ranges::any_of(scan.sums, [](const MapSums& sums) {
-      return std::isnan(sums.logit_max[0]) || std::isnan(sums.logit_max[1]);
-    });
-    scan.logits = with_largest(scan.logits, largest, nan);
-  }
   return scan;
 }
 

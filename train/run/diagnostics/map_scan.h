@@ -19,16 +19,6 @@ struct Spread {
 };
 Spread spread_of(std::span<const double> values);
 
-/// The largest magnitudes by rank, and the median (Ye et al. 2024, table 5). A rank is NaN if there
-/// are fewer values. The median of an even number of values is the mean of the middle two.
-struct TopValues {
-  double top1, top2, top3, top10, top100, median;
-};
-/// Returns the top values of non-negative magnitudes, which it reorders.
-TopValues top_values(std::span<real> magnitudes);
-/// Returns [top1, top2, top3, top10, top100, median], as in metrics.
-std::vector<double> list_of(const TopValues& values);
-
 /// Returns the root mean square of all elements.
 double rms(const Tensor& x);
 
@@ -99,17 +89,11 @@ inline constexpr double kSparseWeight = 1e-3;
 
 struct MapScan {
   std::vector<MapSums> sums;  ///< (output heads, B)
-  TopValues logits;           ///< top values of all |logits|
   Tensor first_maps;          ///< (output heads, S, T, T), see AttentionMeasures
 };
 
-/// Approximate largest number of logits whose median is taken; bounds the memory of a scan.
-inline constexpr Index kMostMagnitudes = Index{1} << 24;
-
-/// Scans all maps of a layer. With more than `most` logits the median uses every n-th query-key
-/// pair, in the order of sequences, queries and keys, with the smallest sufficient odd n. Top
-/// values use all pairs. The result does not depend on the number of threads.
-MapScan scan_maps(const AttentionView& view, Index most = kMostMagnitudes);
+/// Scans all maps of a layer. The result does not depend on the number of threads.
+MapScan scan_maps(const AttentionView& view);
 
 /// Returns the larger number, or NaN if either is NaN.
 double larger(double a, double b);

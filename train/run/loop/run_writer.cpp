@@ -17,7 +17,6 @@
 #include "train/run/records/metrics.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
-#include "train/system/memory.h"
 #include "train/system/text_table.h"
 
 namespace difftape::run {
@@ -95,10 +94,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tables are rewritten when they have grown by 1 / kTablesGrow. Rewriting at every checkpoint
-/// would take time quadratic in the number of steps.
-constexpr Index kTablesGrow = 10;
-
 /// Returns version, compiler and engines of this program.
 Json describe_build() {
   const BuildInfo build = build_info();
@@ -118,24 +113,15 @@ Json describe_data(const Dataset& data) {
   return info;
 }
 
-/// Returns the last attention maps of an interrupted run up to `step`, if any. An unreadable file
-/// is replaced at the next checkpoint.
-std::optional<AttentionMaps> maps_before(const fs::path& dir, Index step) {
-  try {
-    std::optional<AttentionMaps> maps = read_attention_maps(dir / "metrics.h5");
-    return maps && maps->step <= step ? maps : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 /// Returns a line with the number and the last of the spikes, and the spike score; empty if a run
 /// has no spikes.
-std::string spike_line(const MetricsTable& metrics) {
+std::string spike_line(const fs::path& metrics_file) {
+  constexpr const char *kLoss = metric("train/loss"), *kGradNorm = metric("optim/grad_norm");
+  const MetricsTable metrics = read_metrics(metrics_file, {kLoss, kGradNorm});
   std::vector<std::string> counts, scores;
   for (const auto& [what, name, series] :
-       {std::tuple{"loss", metric("train/loss"), stats::SpikeSeries::loss},
-        std::tuple{"gradient norm", metric("optim/grad_norm"), stats::SpikeSeries::grad_norm}}) {
+       {std::tuple{"loss", kLoss, stats::SpikeSeries::loss},
+        std::tuple{"gradient norm", kGradNorm, stats::SpikeSeries::grad_norm}}) {
     const auto found = metrics.columns.find(name);
     if (found == metrics.columns.end()) continue;
     const std::vector<double>& values = found->second.values();
@@ -188,10 +174,9 @@ RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, const
   status_.steps = config.train.steps;
   status_.parameters = state.model.parameters().count();
   status_.tokens_per_step = tokens_per_step(config);
-  const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");  // of the steps before
-  const auto losses = metrics.columns.find(metric("train/loss"));
-  if (losses != metrics.columns.end())
-    for (const double loss : losses->second.values()) add_loss(loss);
+  const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl", {metric("train/loss")});
+  for (const auto& [name, losses] : metrics.columns)  // of the steps before
+    for (const double loss : losses.values()) add_loss(loss);
 }
 
 void RunWriter::step(const TrainState& state, const Step& step) {
@@ -219,9 +204,9 @@ void RunWriter::step(const TrainState& state, const Step& step) {
 void RunWriter::checkpoint(const TrainState& state) {
   const profile::Span span(profile::Category::phase, "checkpoint");
   metrics_.sync();  // resuming needs the metrics of all steps before the checkpoint
+  write_maps();
   state.save(dir_ / "checkpoints");
   prune(state);
-  if (kTablesGrow * (state.step - tables_step_) >= state.step) write_tables(state);
   write_state(state, RunState::running);
 }
 
@@ -238,10 +223,11 @@ void RunWriter::profile(const TrainState& state, const ProfiledSteps& steps) {
 void RunWriter::end(const TrainState& state, RunState run_state, system::Exit exit,
                     const std::string& line) {
   prune(state);  // again, because the process before may have ended before it
-  if (tables_step_ != state.step) write_tables(state);  // a checkpoint may just have done it
+  write_maps();
   status_.exit_code = static_cast<int>(exit);
   write_state(state, run_state);
-  if (!spike_line_.empty()) progress_.note(spike_line_);
+  if (const std::string spikes = spike_line(dir_ / "metrics.jsonl"); !spikes.empty())
+    progress_.note(spikes);
   progress_.note(line);
 }
 
@@ -265,15 +251,10 @@ void RunWriter::failed() noexcept {
   }
 }
 
-/// Writes metrics.h5 from metrics.jsonl.
-void RunWriter::write_tables(const TrainState& state) {
-  {
-    const MetricsTable metrics = read_metrics(dir_ / "metrics.jsonl");
-    write_metrics_h5(dir_ / "metrics.h5", metrics, maps_);
-    spike_line_ = spike_line(metrics);
-  }
-  system::return_free_memory();  // the metrics of a long run take more memory than its model
-  tables_step_ = state.step;
+/// Writes the attention maps unless the file has them.
+void RunWriter::write_maps() {
+  if (maps_) write_attention_maps(dir_ / kMapsFile, *maps_);
+  maps_.reset();
 }
 
 void RunWriter::prune(const TrainState& state) const {

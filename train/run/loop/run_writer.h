@@ -8,6 +8,7 @@
 #include "core/profile.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/trainer.h"
+#include "train/run/records/attention_maps.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/progress.h"
 #include "train/run/records/tensorboard.h"
@@ -73,12 +74,12 @@ class RunWriter {
   void note(std::string_view line) { progress_.note(line); }
   /// Logs a step and prints its progress.
   void step(const TrainState& state, const Step& step);
-  /// Writes a checkpoint and status.json, and removes the checkpoints that are not kept. Rewrites
-  /// metrics.h5 if the number of steps has grown by 10 % since it was written.
+  /// Writes a checkpoint, the attention maps and status.json, and removes the checkpoints that are not
+  /// kept.
   void checkpoint(const TrainState& state);
   /// Writes trace.json and profile.txt, and prints the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);
-  /// Writes the final status and metrics.h5, and prints the spikes and `line`.
+  /// Writes the final status, and prints the spikes and `line`.
   void end(const TrainState& state, RunState run_state, system::Exit exit, const std::string& line);
   /// Ends a run that diverged at this step.
   void end_diverged(const TrainState& state, const Step& step);
@@ -89,7 +90,7 @@ class RunWriter {
   void write_state(const TrainState& state, RunState run_state);
   void add_loss(double loss) { spikes_ += loss_spikes_.add(loss) ? 1 : 0; }
   void prune(const TrainState& state) const;
-  void write_tables(const TrainState& state);
+  void write_maps();
 
   std::filesystem::path dir_;
   RunStatus status_;
@@ -98,9 +99,7 @@ class RunWriter {
   Progress progress_;
   stats::SpikeDetector loss_spikes_{stats::SpikeSeries::loss};
   Index spikes_ = 0;                   ///< loss spikes so far
-  Index tables_step_ = 0;              ///< step at which metrics.h5 was written
-  std::string spike_line_;             ///< line about the spikes in it
-  std::optional<AttentionMaps> maps_;  ///< maps of the last diagnostics
+  std::optional<AttentionMaps> maps_;  ///< maps of the last diagnostics that no file has yet
   double flops_per_token_;             ///< training FLOPs per token
   double peak_;                        ///< peak FLOP/s of all processes
 };

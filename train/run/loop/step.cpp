@@ -213,7 +213,6 @@ Step train_step(TrainState& state, const Tape::Events& events) {
   // Repeats the step with its own factor of the gradient, which depends on state.step.
   if (step.diverged) step.diverged->op = first_non_finite_op(state, batches);
   state.step = step.step;
-  state.grad_norms.push_back(step.norms.global);
   return step;
 }
 

@@ -14,8 +14,6 @@
 #include "train/run/data/prepare/tokenizer.h"
 #include "train/run/inference/model.h"
 #include "train/run/loop/continuation.h"
-#include "train/run/records/metric_registry.h"
-#include "train/stats/descriptive.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 
@@ -96,9 +94,6 @@ Diagnostics TrainState::diagnose() {
   const profile::Span span(profile::Category::phase, "diagnostics");
   const Batch batch = diagnostic_batch(*data, config.log.diagnostics_sequences);
   Diagnostics found = run::diagnose(model, batch, config.data.eos_token_id, precision);
-  const stats::Series norms = stats::numbered(grad_norms);
-  found.metrics.emplace_back(metric("optim/grad_norm_growth"), stats::late_growth(norms));
-  found.metrics.emplace_back(metric("optim/grad_norm_late_variance"), stats::late_variance(norms));
   found.maps.step = step;
   return found;
 }
@@ -137,7 +132,6 @@ void TrainState::restore(const fs::path& checkpoint) {
 
 void TrainState::restore_step(Index done) {
   step = done;
-  grad_norms.assign(step, kNaN);
 }
 
 void TrainState::scatter() {
@@ -184,11 +178,8 @@ void resume(TrainState& state, const RunDir& run) {
     require_continued(run.config, state.config, run.dir);
     restore_start(state, run);
   }
-  if (state.step == 0 && !fs::exists(run.metrics_file())) return;
-  // Checkpoints do not contain the norms, because every step logs its own.
-  for (const auto& [step, norm] : read_metric(run.metrics_file(), metric("optim/grad_norm")))
-    if (step >= 1 && step <= state.step) state.grad_norms[step - 1] = norm;
-  truncate_metrics(run.metrics_file(), state.step);
+  if (state.step > 0 || fs::exists(run.metrics_file()))
+    truncate_metrics(run.metrics_file(), state.step);
 }
 
 }  // namespace difftape::run

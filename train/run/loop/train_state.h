@@ -78,8 +78,6 @@ struct TrainState {
   std::vector<TreeSum> gradient_sums;  ///< by parameter, over the leaves of this process
   Schedule schedule;
   std::function<bool()> stopped;  ///< asked during the validation after the last step, unless empty
-  /// Gradient norms of all steps so far, before clipping; NaN if a resumed run did not log one.
-  std::vector<double> grad_norms;
   Index step = 0;                       ///< number of completed steps
   std::optional<WeightsOrigin> origin;  ///< set if train.init_from gave the initial weights
 

@@ -25,10 +25,10 @@ struct TrainRequest {
 };
 
 /// Trains and writes the run directory: config.yaml, env.json, status.json, metrics.jsonl,
-/// metrics.h5, stdout.log, checkpoints/; with `profile` also trace.json and profile.txt. Returns
-/// ok; diverged, which is a complete result; or sigint or sigterm after writing a checkpoint.
-/// Throws Error after setting status.json to failed. Resuming a finished run changes none of its
-/// bytes.
+/// attention_maps.h5, stdout.log, checkpoints/; with `profile` also trace.json and profile.txt.
+/// Returns ok; diverged, which is a complete result; or sigint or sigterm after writing a
+/// checkpoint. Throws Error after setting status.json to failed. Resuming a finished run changes
+/// none of its bytes.
 system::Exit train(const Config& config, const TrainRequest& request);
 
 /// Returns true if `dir` contains a run to resume. Removes an incomplete start of a run, so that a

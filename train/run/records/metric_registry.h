@@ -15,19 +15,14 @@ namespace difftape::run {
 enum class Per {
   run,        ///< nothing follows
   layer,      ///< "/<layer>", from 0
-  head,       ///< "/<layer>": a list, one number per head
-  expert,     ///< "/<layer>": a list, one number per expert
-  rank,       ///< "/<layer>": a list, the fields of TopValues
+  expert,     ///< "/<layer>/<expert>", from 0
   parameter,  ///< "/<parameter name>"; Per::run may have a metric of the same name
   grid,       ///< "/<row>/<column>" of the accuracy grid of a task
   domain      ///< "/<domain>" of held-out text; Per::run has a metric of the same name
 };
 
-/// Return true if a part follows the name, and if the value is a list.
+/// Returns true if a part follows the name.
 constexpr bool has_parts(Per per) { return per != Per::run; }
-constexpr bool is_list(Per per) {
-  return per == Per::head || per == Per::expert || per == Per::rank;
-}
 
 /// The steps that log a metric. The last step of a run that finishes logs all metrics.
 enum class When {
@@ -78,14 +73,10 @@ struct Metric {
   Picture picture = {};
 };
 
-/// Return metrics that diagnostics measure: one value per layer, or one per layer and head.
+/// Returns a metric that diagnostics measure, with one value per layer.
 constexpr Metric layer_metric(const char* name, const char* unit, const char* what, Of of = Of::any,
                               Picture picture = {}) {
   return {name, unit, what, Per::layer, When::diagnostics, of, picture};
-}
-constexpr Metric head_metric(const char* name, const char* unit, const char* what,
-                             Of of = Of::any) {
-  return {name, unit, what, Per::head, When::diagnostics, of};
 }
 
 /// All metrics, in the order in which a report draws them. "The map" of a head is its softmax A, or
@@ -164,12 +155,6 @@ inline constexpr Metric kMetrics[] = {
     {"optim/qk_clip_heads", "heads",
      "number of query heads whose weights were scaled down after the step", Per::run, When::step,
      Of::qk_clip},
-    {"optim/grad_norm_growth", "1",
-     "slope of log(optim/grad_norm) against log(step) over the second half of the steps so far",
-     Per::run, When::diagnostics},
-    {"optim/grad_norm_late_variance", "L2 squared",
-     "variance of optim/grad_norm over the last quarter of the steps so far", Per::run,
-     When::diagnostics},
     {"throughput/tokens_per_sec", "tokens per second",
      "training tokens per second of batch loading, forward, backward and update"},
     {"throughput/mfu", "fraction",
@@ -179,12 +164,7 @@ inline constexpr Metric kMetrics[] = {
                  "RMS of the input to W_O, or to V1's per-head norm: mean over tokens and heads",
                  Of::any,
                  {"Context RMS", "before the output projection, mean over tokens and heads"}),
-    layer_metric("attn/context_rms_min", "1", "smallest context RMS over tokens and heads"),
     layer_metric("attn/context_rms_max", "1", "largest context RMS over tokens and heads"),
-    layer_metric("attn/context_rms_outside", "fraction",
-                 "fraction of tokens and heads whose context RMS is outside its interval: "
-                 "[1/sqrt(n), 1) for softmax over n keys, (0, 1) with a sink, softmax1 or a gate, "
-                 "(0, sqrt 2) with two maps"),
     layer_metric("attn/lambda", "1",
                  "weight of the second map: mean over tokens and heads; V1 has one per layer",
                  Of::two_maps, {"λ", "weight of the second map, mean over tokens and heads"}),
@@ -222,12 +202,6 @@ inline constexpr Metric kMetrics[] = {
     layer_metric("attn/logit_max", "1",
                  "largest |q k| / sqrt(d) of visible query-key pairs, both maps pooled", Of::any,
                  {"Largest attention logit", "absolute value, before softmax"}),
-    layer_metric("attn/logit_median", "1",
-                 "median of |q k| / sqrt(d) of visible query-key pairs, both maps pooled"),
-    {"attn/logit_topk", "1",
-     "[top 1, 2, 3, 10, 100, median] of |q k| / sqrt(d) of visible query-key pairs, both maps "
-     "pooled",
-     Per::rank, When::diagnostics},
     layer_metric(
         "attn/answer", "fraction",
         "weight of the answer in the map rows of query tokens: mean over queries and heads "
@@ -237,19 +211,6 @@ inline constexpr Metric kMetrics[] = {
                  "weight of the other context tokens in the map rows of query tokens: mean over "
                  "queries and heads",
                  Of::retrieval),
-    head_metric("attn/head/context_rms", "1", "attn/context_rms of each head"),
-    head_metric("attn/head/first_token_mass", "fraction", "attn/first_token_mass of each head"),
-    head_metric("attn/head/entropy", "nats", "attn/entropy of each head"),
-    head_metric("attn/head/logit_max", "1", "attn/logit_max of each head"),
-    head_metric("attn/head/lambda", "1", "attn/lambda of each head", Of::two_maps),
-    head_metric("attn/map1/first_token_mass", "fraction",
-                "weight that A1 of each head gives token 1", Of::two_maps),
-    head_metric("attn/map2/first_token_mass", "fraction",
-                "weight that A2 of each head gives token 1", Of::two_maps),
-    head_metric("attn/map1/logit_max", "1", "largest |q k| / sqrt(d) in A1 of each head",
-                Of::two_maps),
-    head_metric("attn/map2/logit_max", "1", "largest |q k| / sqrt(d) in A2 of each head",
-                Of::two_maps),
     {"moe/load",
      "fraction",
      "choices of each expert divided by all choices of the layer",
@@ -274,8 +235,6 @@ inline constexpr Metric kMetrics[] = {
                  "mean(s^4) / mean(s^2)^2 of the root mean squares s of the features; 1 means no "
                  "outliers (He et al. 2024)",
                  Of::any, {"Kurtosis", "of hidden states; 1 means no outliers"}),
-    {"act/topk", "1", "[top 1, 2, 3, 10, 100, median] of the |hidden states|", Per::rank,
-     When::diagnostics},
     layer_metric("act/rms", "1",
                  "root mean square of the hidden states, the size of the residual stream")};
 

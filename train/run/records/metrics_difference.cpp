@@ -21,7 +21,7 @@ constexpr std::string_view kSpeeds = "throughput/";
 const Metric* registered(const std::string& name) {
   return std::ranges::find_if(kMetrics, [&](const Metric& metric) {
     return has_parts(metric.per) ? name.starts_with(metric_of(metric.name, ""))
-                                 : name.substr(0, name.find('[')) == metric.name;
+                                 : name == metric.name;
   });
 }
 
@@ -32,20 +32,6 @@ Found compared(const std::string& name, double a, double b) {
   if (same_bits(a, b)) return std::nullopt;
   if ((std::isnan(a) || std::isnan(b)) && !is_of_every_step(name)) return std::nullopt;
   return DifferentMetric{name, 0, a, b};
-}
-
-/// Returns the first item that differs; the shorter list is padded with NaN. An empty list was not
-/// logged.
-Found compared(const std::string& name, const std::vector<double>& a,
-               const std::vector<double>& b) {
-  if (a.empty() || b.empty()) return std::nullopt;
-  const auto item = [](const std::vector<double>& list, std::size_t i) {
-    return i < list.size() ? list[i] : kNaN;
-  };
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
-    if (!same_bits(item(a, i), item(b, i)))
-      return DifferentMetric{fmt::format("{}[{}]", name, i), 0, item(a, i), item(b, i)};
-  return std::nullopt;
 }
 
 /// Pairs of rows of two tables with the same step.
@@ -60,25 +46,22 @@ class Comparison {
     }
   }
 
-  /// Compares columns of numbers or columns of lists.
-  template <class Columns>
-  void add(const Columns& a, const Columns& b, MetricsDifference& to) const {
-    for (const auto& [name, column] : a) {
+  void add(const MetricsTable& a, const MetricsTable& b, MetricsDifference& to) const {
+    for (const auto& [name, column] : a.columns) {
       if (name.starts_with(kSpeeds)) continue;
-      const auto other = b.find(name);
-      if (other == b.end())
+      const auto other = b.columns.find(name);
+      if (other == b.columns.end())
         to.metrics_of_a.push_back(name);
       else if (const Found found = first(name, column, other->second))
         to.metrics.push_back(*found);
     }
-    for (const auto& [name, column] : b)
-      if (!a.contains(name) && !name.starts_with(kSpeeds)) to.metrics_of_b.push_back(name);
+    for (const auto& [name, column] : b.columns)
+      if (!a.columns.contains(name) && !name.starts_with(kSpeeds)) to.metrics_of_b.push_back(name);
   }
 
   Index common_steps() const { return std::ssize(rows_); }
 
  private:
-  template <class Column>
   Found first(const std::string& name, const Column& a, const Column& b) const {
     for (const auto& [i, j] : rows_) {
       if (Found found = compared(name, a[i], b[j])) {
@@ -122,8 +105,7 @@ MetricsDifference difference(const MetricsTable& a, const MetricsTable& b) {
   found.common_steps = comparison.common_steps();
   found.only_in_a = std::ssize(a.step) - found.common_steps;
   found.only_in_b = std::ssize(b.step) - found.common_steps;
-  comparison.add(a.columns, b.columns, found);
-  comparison.add(a.lists, b.lists, found);
+  comparison.add(a, b, found);
   std::ranges::sort(found.metrics, {}, [](const DifferentMetric& metric) {
     return std::tuple(metric.step, registered(metric.name), metric.name);
   });

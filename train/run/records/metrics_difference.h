@@ -8,7 +8,7 @@
 
 namespace difftape::run {
 
-/// A metric at the first step at which it differs; list items are named "attn/head/lambda/0[1]".
+/// A metric at the first step at which it differs.
 struct DifferentMetric {
   std::string name;
   Index step = 0;

@@ -85,8 +85,7 @@ fs::path new_file(const fs::path& dir) {
 void EventWriter::write(Index step, const Metrics& metrics) {
   std::string summary;  // of values = 1: tag = 1, simple_value = 2
   for (const auto& [name, value] : metrics)
-    if (const double* number = std::get_if<double>(&value))
-      summary += bytes_field(1, bytes_field(1, name) + float_field(2, static_cast<float>(*number)));
+    summary += bytes_field(1, bytes_field(1, name) + float_field(2, static_cast<float>(value)));
   if (!file_) file_.emplace(new_file(dir_)).append(head(step));
   file_->append(record(step, bytes_field(5, summary)));
 }

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "train/run/records/metrics.h"
+#include "train/run/records/attention_maps.h"
 #include "train/study/page/frame.h"
 #include "train/system/number.h"
 
@@ -97,7 +97,7 @@ const RunRecord* run_with_maps(const Condition& condition, std::optional<run::At
                                std::string& notes) {
   const auto say = [&](const std::string& text) { notes += notice(escape_html(text)); };
   for (const RunRecord* run : condition.runs) {
-    const std::filesystem::path path = run->dir / "metrics.h5";
+    const std::filesystem::path path = run->dir / run::kMapsFile;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) continue;
     try {
@@ -108,7 +108,7 @@ const RunRecord* run_with_maps(const Condition& condition, std::optional<run::At
     if (!maps || maps->layers.empty()) continue;
     if (has_maps(maps->layers.back())) return run;
     say(fmt::format(
-        "{}: attention_maps have the shape {}, but must be (heads, 1 or 3, T, T) with T at most {}",
+        "{}: a layer has the shape {}, but must be (heads, 1 or 3, T, T) with T at most {}",
         path.string(), maps->layers.back().shape().str(), kLongest));
   }
   return nullptr;
@@ -136,9 +136,10 @@ Section attention_section(const Input& input) {
   }
   if (heads.empty()) return {notes, heads};
   if (left_out > 0)
-    notes += notice(fmt::format("The attention maps of {} more arms are omitted to keep this page "
-                                "small.",
-                                left_out));
+    notes +=
+        notice(fmt::format("The attention maps of {} more arms are omitted to keep this page "
+                           "small.",
+                           left_out));
   return {
       notes + kDrawn +
           note("Rows are queries, columns are keys, on a square-root scale. Shown are two heads "

@@ -38,23 +38,6 @@ bool is_before(std::string_view a, std::string_view b) {
   return a.size() - i < b.size() - j;
 }
 
-/// Adds one row per entry of a list. `part` is the layer; "" if the list has the name itself.
-void add_entries(std::vector<MapRow>& rows, const run::MetricsTable& metrics,
-                 const run::Column<std::vector<double>>& column, const std::string& part) {
-  const std::vector<std::vector<double>>& lists = column.values();
-  std::size_t entries = 0;
-  for (const auto& list : lists) entries = std::max(entries, list.size());
-  for (std::size_t entry = 0; entry < entries; ++entry) {
-    MapRow& row =
-        rows.emplace_back(MapRow{fmt::format("{}{}{}", part, part.empty() ? "" : ".", entry), {}});
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-      if (entry >= lists[i].size() || !std::isfinite(lists[i][entry])) continue;
-      row.values.step.push_back(metrics.step[column.row(i)]);
-      row.values.value.push_back(lists[i][entry]);
-    }
-  }
-}
-
 }  // namespace
 
 Charts select_charts(const Study& study) {
@@ -80,10 +63,6 @@ std::vector<MapRow> map_rows(const run::MetricsTable& metrics, const std::string
   for (auto column = metrics.columns.lower_bound(parts);
        column != metrics.columns.end() && column->first.starts_with(parts); ++column) {
     rows.push_back({column->first.substr(parts.size()), curve(metrics, column->first)});
-  }
-  for (const auto& [name, lists] : metrics.lists) {
-    if (name == quantity) add_entries(rows, metrics, lists, "");
-    if (name.starts_with(parts)) add_entries(rows, metrics, lists, name.substr(parts.size()));
   }
   std::ranges::sort(rows, is_before, &MapRow::name);
   const bool any =

@@ -107,14 +107,16 @@ Json conditions_json(const Input& input) {
   Json conditions = Json::array();
   const std::vector<double> lrs = study.lrs();
   for (const auto& [arm, condition] : study.cells()) {
-    conditions.push_back({{"arm", &arm - study.arms.data()},
-                          {"lr", std::ranges::find(lrs, condition.lr) - lrs.begin()},
-                          {"own", own_condition(arm, input.curves[static_cast<std::size_t>(
-                                                         &arm - study.arms.data())]) == &condition},
-                          {"seeds", condition.runs.size()},
-                          {"tokens", condition.runs.front()->status.tokens_per_step},
-                          {"clock", clock_json(condition)},
-                          {"diverged", steps(divergences(condition))}});
+    conditions.push_back(
+        {{"arm", &arm - study.arms.data()},
+         {"lr", std::ranges::find(lrs, condition.lr) - lrs.begin()},
+         {"own",
+          own_condition(arm, input.curves[static_cast<std::size_t>(&arm - study.arms.data())]) ==
+              &condition},
+         {"seeds", condition.runs.size()},
+         {"tokens", condition.runs.front()->status.tokens_per_step},
+         {"clock", clock_json(condition)},
+         {"diverged", steps(divergences(condition))}});
   }
   return conditions;
 }
@@ -123,7 +125,7 @@ Json conditions_json(const Input& input) {
 
 const char* const kDrawn =
     "<div class=\"drawn\"></div>\n<noscript><p class=\"notice\">JavaScript draws these pictures. "
-    "Their numbers are in metrics.jsonl and metrics.h5 of the runs.</p></noscript>\n";
+    "Their numbers are in metrics.jsonl of the runs.</p></noscript>\n";
 
 Json rounded(const std::vector<double>& values) {
   Json json = Json::array();

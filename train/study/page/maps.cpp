@@ -31,7 +31,7 @@ std::vector<double> steps_of(const std::vector<MapRow>& rows) {
 }
 
 const char* row_label(const MapChart& chart) {
-  return chart.per == run::Per::expert ? "layer.expert" : "layer";
+  return chart.per == run::Per::expert ? "layer/expert" : "layer";
 }
 
 /// Returns rows of at most `columns` intervals of equally many logged steps; a cell is the mean of

@@ -6,7 +6,7 @@
 //   curves      metrics over the steps
 //   grid        the loss over two or more varied keys, as heat maps
 //   maps        metrics of each layer over the steps, and accuracy by difficulty of a task
-//   attention   maps of selected heads, from metrics.h5
+//   attention   maps of selected heads, from attention_maps.h5
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

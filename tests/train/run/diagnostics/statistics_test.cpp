@@ -1,47 +1,10 @@
 #include "tests/support/test.h"
 #include "train/run/diagnostics/map_scan.h"
 
-#include <rapidcheck/gtest.h>
-
 namespace difftape::run {
 namespace {
 
 using testing::IsNan;
-
-std::vector<double> top_of(std::vector<real> values) { return list_of(top_values(values)); }
-
-TEST(TopValues, have_the_ranks_and_the_median_of_1_to_200) {
-  std::vector<real> values(200);
-  std::iota(values.begin(), values.end(), real(1));
-  std::ranges::reverse(values);
-  EXPECT_THAT(top_of(values), ElementsAre(200, 199, 198, 191, 101, 100.5));
-  values.push_back(0);
-  EXPECT_THAT(top_of(values), ElementsAre(200, 199, 198, 191, 101, 100));
-}
-
-TEST(TopValues, ranks_beyond_the_number_of_values_are_nan) {
-  EXPECT_THAT(top_of({3, 1, 2}), ElementsAre(3, 2, 1, IsNan(), IsNan(), 2));
-  EXPECT_THAT(top_of({4}), ElementsAre(4, IsNan(), IsNan(), IsNan(), IsNan(), 4));
-  EXPECT_THAT(top_of({}), testing::Each(IsNan()));
-}
-
-TEST(TopValues, a_nan_makes_all_nan_and_an_infinity_is_the_largest) {
-  const auto nan = static_cast<real>(kNaN), inf = static_cast<real>(kInfinity);
-  EXPECT_THAT(top_of({1, nan, 2}), testing::Each(IsNan()));
-  EXPECT_THAT(top_of({1, inf, 2}), ElementsAre(kInfinity, 2, 1, IsNan(), IsNan(), 2));
-}
-
-RC_GTEST_PROP(TopValues, are_those_of_the_sorted_values, (std::vector<std::uint16_t> drawn)) {
-  std::vector<real> values(drawn.begin(), drawn.end()), sorted = values;
-  std::ranges::sort(sorted, std::greater<>());
-  const std::vector<double> found = top_of(values);
-  const std::size_t ranks[] = {1, 2, 3, 10, 100};
-  for (std::size_t i = 0; i < 5; ++i)
-    if (ranks[i] <= sorted.size())
-      RC_ASSERT(found[i] == static_cast<double>(sorted[ranks[i] - 1]));
-    else
-      RC_ASSERT(std::isnan(found[i]));
-}
 
 TEST(Spread, is_mean_population_deviation_and_range) {
   const Spread spread = spread_of(std::vector<double>{1, 2, 3, 6});

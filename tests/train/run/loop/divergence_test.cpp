@@ -48,7 +48,7 @@ TEST(Divergence, logs_a_last_line_with_the_value_that_is_not_finite) {
   }
   const MetricsTable table = read_metrics(project / "run/metrics.jsonl");
   EXPECT_FALSE(std::isfinite(table.columns.at("train/loss").values().back()));
-  EXPECT_TRUE(fs::exists(project / "run/metrics.h5"));
+  EXPECT_TRUE(fs::exists(project / "run/attention_maps.h5"));
 }
 
 TEST(Divergence, of_the_validation_loss_only_is_detected) {

@@ -12,10 +12,8 @@ const char* suffix(Per per) {
       return "";
     case Per::layer:
       return "/<layer>";
-    case Per::head:
     case Per::expert:
-    case Per::rank:
-      return "/<layer> (list)";
+      return "/<layer>/<expert>";
     case Per::parameter:
       return "/<parameter>";
     case Per::domain:

@@ -6,7 +6,6 @@
 
 #include "core/random.h"
 #include "tests/support/test.h"
-#include "train/run/records/h5.h"
 
 namespace difftape::run {
 namespace {
@@ -61,7 +60,7 @@ TEST(ReadMetrics, gives_columns_with_nan_for_steps_without_the_metric) {
   const MetricsTable table = read_metrics(dir / "m");
   EXPECT_EQ(table.step, (std::vector<double>{10, 20, 30}));
   EXPECT_EQ(table.columns.at("train/loss").values(), (std::vector<double>{3, 2, -kInfinity}));
-  const Column<double>& val = table.columns.at("val/loss");
+  const Column& val = table.columns.at("val/loss");
   EXPECT_EQ(val.values(), (std::vector<double>{2.5}));
   EXPECT_EQ(val.row(0), 1u);
   EXPECT_THAT((std::vector<double>{val[0], val[1], val[2]}),
@@ -69,31 +68,16 @@ TEST(ReadMetrics, gives_columns_with_nan_for_steps_without_the_metric) {
   EXPECT_EQ(table.columns.size(), 2u);
 }
 
-TEST(ReadMetrics, gives_lists_of_any_length_and_empty_ones_for_other_steps) {
+TEST(ReadMetrics, gives_the_wanted_metrics_and_all_steps) {
   const ScratchDir dir;
   MetricsWriter writer(dir / "m");
-  writer.write(1, {{"a", 1}});
-  writer.write(2, {{"a", 2}, {"heads", std::vector<double>{1.5, kInfinity}}});
-  writer.write(3, {{"heads", std::vector<double>{-0.25}}});
-  writer.write(4, {{"heads", std::vector<double>{}}});
-  EXPECT_THAT(contents(dir / "m"), HasSubstr("\"heads\":[1.5,\"Infinity\"]}"));
-  const MetricsTable table = read_metrics(dir / "m");
-  EXPECT_EQ(table.columns.size(), 1u);
-  const Column<std::vector<double>>& heads = table.lists.at("heads");
-  EXPECT_EQ(heads.values(), (std::vector<std::vector<double>>{{1.5, kInfinity}, {-0.25}, {}}));
-  EXPECT_EQ(heads[0], std::vector<double>());
-  EXPECT_EQ(heads[2], std::vector<double>{-0.25});
-}
-
-TEST(ReadMetrics, rejects_a_metric_that_is_both_a_number_and_a_list) {
-  const ScratchDir dir;
-  const std::string path = (dir / "m").string();
-  const std::string rule =
-      ", but must be a number in every line or a list in every line; remove the line";
-  put(path, "{\"step\":1,\"a\":1}\n{\"step\":2,\"a\":[1]}\n");
-  EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: a is [1]" + rule));
-  put(path, "{\"step\":1,\"a\":[1]}\n{\"step\":2,\"a\":1}\n");
-  EXPECT_THAT([&] { read_metrics(path); }, ThrowsMessage<DataError>(path + ":2: a is 1" + rule));
+  writer.write(1, {{"a", 1}, {"b", 2}, {"c", 3}});
+  writer.write(2, {{"b", kNaN}});
+  const MetricsTable table = read_metrics(dir / "m", {"a", "b"});
+  EXPECT_EQ(table.step, (std::vector<double>{1, 2}));
+  EXPECT_EQ(table.columns.size(), 2u);
+  EXPECT_EQ(table.columns.at("a").values(), std::vector<double>{1});
+  EXPECT_TRUE(std::isnan(table.columns.at("b").values().at(1)));
 }
 
 RC_GTEST_PROP(ReadMetrics, returns_every_finite_double_bit_for_bit, (std::uint64_t bits)) {
@@ -137,15 +121,15 @@ TEST(ReadMetrics, names_file_and_line_of_foreign_content) {
   message("{\"step\":-1}", not_metrics);
   message("{\"step\":9007199254740993}", not_metrics);
   message("{\"step\":5}", "step 5 follows step 5, but steps must increase; remove the line");
-  message("{\"step\":6,\"a\":null}",
-          "a is null, but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list of "
-          "these; remove the line");
+  message(
+      "{\"step\":6,\"a\":null}",
+      "a is null, but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\"; remove the line");
   message("{\"step\":6,\"a\":\"nan\"}",
-          "a is \"nan\", but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list "
-          "of these; remove the line");
-  message("{\"step\":6,\"a\":[1,[2]]}",
-          "a is [1,[2]], but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\", or a list "
-          "of these; remove the line");
+          "a is \"nan\", but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\"; remove the "
+          "line");
+  message(
+      "{\"step\":6,\"a\":[1,2]}",
+      "a is [1,2], but must be a number, \"NaN\", \"Infinity\" or \"-Infinity\"; remove the line");
 }
 
 TEST(ReadMetrics, a_missing_file_is_missing_input) {
@@ -187,29 +171,10 @@ TEST(TruncateMetrics, reports_missing_and_damaged_lines_and_does_not_change_the_
   refuses(two + std::string(20, '\0') + "\n", 3, ":3: is not a line of metrics, but must be");
 }
 
-TEST(ReadMetric, equals_a_column_of_the_table_and_checks_every_line) {
-  const ScratchDir dir;
-  MetricsWriter writer(dir / "m");
-  for (const Index step : {10, 20, 30}) writer.write(step, {{"a", 1.0}, {"b", 0.5 * step}});
-  writer.write(40, {{"a", 2.0}});
-  writer.write(50, {{"a", std::vector<double>{1, 2}}, {"b", kInfinity}});
-  writer.write(60, {{"b", kNaN}});
-  put(dir / "m", contents(dir / "m") + "{\"st");
-  auto found = read_metric(dir / "m", "b");
-  ASSERT_FALSE(found.empty());
-  EXPECT_EQ(found.back().first, 60);
-  EXPECT_TRUE(std::isnan(found.back().second));
-  found.pop_back();
-  EXPECT_EQ(found,
-            (std::vector<std::pair<Index, double>>{{10, 5}, {20, 10}, {30, 15}, {50, kInfinity}}));
-  put(dir / "m", "x\n" + contents(dir / "m"));
-  EXPECT_THROW(read_metric(dir / "m", "b"), DataError);
-}
-
 TEST(Column, maps_rows_in_any_order_of_insertion) {
   const RandomStream random(7, "rows");
   for (std::uint64_t trial = 0; trial < 20; ++trial) {
-    Column<double> column;
+    Column column;
     std::map<std::size_t, double> expected;
     for (std::uint64_t i = 0; i < 60; ++i) {
       const std::uint64_t at = 100 * trial + i;
@@ -232,60 +197,6 @@ TEST(Column, maps_rows_in_any_order_of_insertion) {
       }
     }
   }
-}
-
-TEST(Column, has_an_empty_list_for_a_row_without_one) {
-  Column<std::vector<double>> lists;
-  lists.set(3, {1, 2});
-  EXPECT_TRUE(lists[2].empty());
-  EXPECT_EQ(lists[3], (std::vector<double>{1, 2}));
-  EXPECT_TRUE(lists[4].empty());
-}
-
-TEST(MetricsH5, has_the_steps_and_one_matrix_per_list_padded_with_nan) {
-  const ScratchDir dir;
-  MetricsTable table{{1, 2, 3}, {{"train/loss", {4, 5, 6}}}};
-  table.lists = {{"attn/head/lambda/0", {{0.25, 0.5}, {}, {0.75}}}, {"none", {{}, {}, {}}}};
-  write_metrics_h5(dir / "metrics.h5", table);
-  const h5::File in = h5::File::open(dir / "metrics.h5");
-  EXPECT_THAT(in.read<std::int64_t>("step"), ElementsAre(1, 2, 3));
-  EXPECT_EQ(in.shape("attn/head/lambda/0"), (Shape{3, 2}));
-  EXPECT_THAT(in.read<double>("attn/head/lambda/0"),
-              ElementsAre(0.25, 0.5, testing::IsNan(), testing::IsNan(), 0.75, testing::IsNan()));
-  EXPECT_EQ(in.shape("none"), (Shape{3, 0}));
-  EXPECT_FALSE(in.exists("train/loss")) << "numbers are in metrics.jsonl alone";
-}
-
-TEST(MetricsH5, keeps_attention_maps_of_any_number_of_layers_in_single_precision) {
-  const ScratchDir dir;
-  AttentionMaps maps{50, {}};
-  for (int layer = 0; layer < 11; ++layer)
-    maps.layers.push_back(Tensor::full({2, 3, 4, 4}, real(layer) / 8));
-  write_metrics_h5(dir / "metrics.h5", {}, maps);
-  const auto found = read_attention_maps(dir / "metrics.h5");
-  ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->step, 50);
-  ASSERT_EQ(found->layers.size(), 11u);
-  for (size_t layer = 0; layer < 11; ++layer) {
-    EXPECT_EQ(found->layers[layer].shape(), (Shape{2, 3, 4, 4}));
-    EXPECT_EQ(found->layers[layer].data()[95], real(layer) / 8);
-  }
-  write_metrics_h5(dir / "without.h5", {});
-  EXPECT_FALSE(read_attention_maps(dir / "without.h5").has_value());
-}
-
-TEST(MetricsH5, is_a_valid_file_for_a_run_without_steps) {
-  const ScratchDir dir;
-  write_metrics_h5(dir / "metrics.h5", {});
-  EXPECT_TRUE(h5::File::open(dir / "metrics.h5").read<std::int64_t>("step").empty());
-}
-
-TEST(MetricsH5, a_missing_directory_is_an_output_error) {
-  const ScratchDir dir;
-  const auto path = dir / "gone" / "metrics.h5";
-  EXPECT_THAT(
-      [&] { write_metrics_h5(path, {}); },
-      ThrowsMessage<OutputError>("cannot write " + path.string() + ": No such file or directory"));
 }
 
 }  // namespace

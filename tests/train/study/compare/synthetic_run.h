@@ -13,6 +13,7 @@
 #include "tests/support/scratch.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
+#include "train/run/records/attention_maps.h"
 #include "train/run/records/metrics.h"
 #include "train/run/records/run_files.h"
 
@@ -140,7 +141,7 @@ inline std::filesystem::path write_run(const std::filesystem::path& dir, const S
     for (int layer = 0; layer < 2; ++layer) {
       maps.layers.push_back(attention_maps(4, run.maps, 64));
     }
-    write_metrics_h5(dir / "metrics.h5", run::read_metrics(dir / "metrics.jsonl"), maps);
+    write_attention_maps(dir / run::kMapsFile, maps);
   }
   run::RunStatus status{.state = run.state,
                         .step = run.steps,

@@ -69,7 +69,7 @@ TEST_F(ReportInBrowser, symbolic_links_and_pipes_in_a_run_directory_are_harmless
   fs::create_symlink(secret, run_without("metrics.jsonl"));
   fs::create_symlink("/dev/zero", run_without("env.json"));
   fs::create_symlink("env.json", run_without("status.json"));
-  ASSERT_EQ(mkfifo(run_without("metrics.h5").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(run_without("attention_maps.h5").c_str(), 0600), 0);
   ASSERT_EQ(mkfifo(run_without("lock").c_str(), 0600), 0);
   ASSERT_EQ(mkfifo((dir / "runs/index.csv").c_str(), 0600), 0);
   fs::create_directory_symlink("..", dir / "runs/above");

@@ -33,8 +33,8 @@ TEST(AccuracySection, is_the_mean_over_complete_runs) {
 TEST(LayersSection, shows_the_first_complete_run_and_keeps_the_steps_of_each_layer) {
   RunRecord open = record({.state = run::RunState::stopped}), run = record({.seed = 2});
   open.metrics.columns["act/kurtosis/0"] = std::vector(open.metrics.step.size(), 4321.5);
-  run::Column<double>&first = run.metrics.columns["act/kurtosis/0"],
-  &second = run.metrics.columns["act/kurtosis/1"];
+  run::Column &first = run.metrics.columns["act/kurtosis/0"],
+              &second = run.metrics.columns["act/kurtosis/1"];
   for (const std::size_t row : {0u, 9u, 19u}) second.set(row, 10.0 + static_cast<double>(row));
   first.set(18, kNaN);
   first.set(19, 5);

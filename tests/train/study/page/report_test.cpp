@@ -223,10 +223,10 @@ TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
 TEST(Report, notes_unreadable_attention_maps_and_continues) {
   const ScratchDir dir;
   const auto run = write_run(dir / "a", {.steps = 50});
-  put(run / "metrics.h5", "not HDF5");
+  put(run / "attention_maps.h5", "not HDF5");
   const std::vector<RunRecord> runs{load_run(run)};
   write_report(make_study(runs), dir / "r.html", "");
-  EXPECT_THAT(contents(dir / "r.html"), HasSubstr("a/metrics.h5"));
+  EXPECT_THAT(contents(dir / "r.html"), HasSubstr("a/attention_maps.h5"));
 }
 
 TEST(Report, of_a_task_draws_accuracy_below_the_best_achievable_and_exact_matches) {

@@ -112,8 +112,7 @@ TEST(Selection, an_arm_of_one_learning_rate_is_shown_at_every_other) {
   const std::vector<RunRecord> runs = records({{}});
   const Study study = make_study(runs);
   const std::vector<LrCurve> curves = lr_curves(study);
-  EXPECT_EQ(shown_condition({study, curves, 0.5, {}}, study.arms[0]),
-            &study.arms[0].conditions[0]);
+  EXPECT_EQ(shown_condition({study, curves, 0.5, {}}, study.arms[0]), &study.arms[0].conditions[0]);
 }
 
 TEST(Levels, are_shown_if_equal_in_every_run) {
@@ -168,7 +167,7 @@ TEST(Decimate, leaves_a_short_curve_alone) {
   EXPECT_EQ(decimate(whole, 3).step, whole.step);
 }
 
-/// A run that also logged metrics of layers, heads and parameters.
+/// A run that also logged metrics of layers, experts and parameters.
 RunRecord logging() {
   RunRecord run = record({});
   const std::size_t rows = run.metrics.step.size();
@@ -176,9 +175,8 @@ RunRecord logging() {
                            "optim/update_ratio/lm_head.weight", "val/old_name"}) {
     run.metrics.columns[name] = std::vector<double>(rows, 0.5);
   }
-  for (const char* name : {"attn/head/entropy/0", "attn/head/entropy/1"}) {
-    run.metrics.lists[name] = std::vector(rows, std::vector<double>{1, 2, 3});
-  }
+  for (const char* name : {"moe/load/0/10", "moe/load/0/9", "moe/load/1/2"})
+    run.metrics.columns[name] = std::vector<double>(rows, 0.5);
   return run;
 }
 
@@ -198,13 +196,10 @@ TEST(Charts, are_the_logged_metrics_with_a_picture) {
   EXPECT_THAT(names_of(found.maps), testing::Contains("attn/logit_max"));
 }
 
-TEST(MapRows, are_layers_heads_or_parameters_in_the_order_of_their_numbers) {
+TEST(MapRows, are_layers_or_experts_in_the_order_of_their_numbers) {
   const RunRecord run = logging();
   EXPECT_THAT(names_of(map_rows(run.metrics, "attn/entropy")), ElementsAre("0", "2", "10"));
-  EXPECT_THAT(names_of(map_rows(run.metrics, "attn/head/entropy")),
-              ElementsAre("0.0", "0.1", "0.2", "1.0", "1.1", "1.2"));
-  EXPECT_THAT(names_of(map_rows(run.metrics, "attn/head/entropy/1")), ElementsAre("0", "1", "2"));
-  EXPECT_EQ(map_rows(run.metrics, "attn/head/entropy/1")[2].values.value.back(), 3);
+  EXPECT_THAT(names_of(map_rows(run.metrics, "moe/load")), ElementsAre("0/9", "0/10", "1/2"));
   EXPECT_TRUE(map_rows(run.metrics, "attn/lambda").empty());
 }
 

@@ -40,7 +40,7 @@ struct TrainArguments {
 void ask_to_continue(const TrainArguments& a, const run::Config& config,
                      run::TrainRequest& request) {
   if (distributed::rank() != 0 || a.resume.empty()) return;
-  request.resume = a.resume != kResumeAuto || run::has_run_to_resume(request.out);
+  request.resume = a.resume != kResumeAuto || system::is_there(request.out / "status.json");
   if (!request.resume)
     request.note = fmt::format("starting at step 1 of {}, since there is no run to resume in {}",
                                config.train.steps, request.out.string());

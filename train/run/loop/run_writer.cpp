@@ -147,6 +147,8 @@ std::ostream& null_stream() {
 }  // namespace
 
 RunDir write_start(const TrainState& state, const TrainRequest& request) {
+  std::error_code ignored;
+  fs::remove(request.out / "stdout.log", ignored);  // of a start that was killed
   system::replace_text(request.out / "config.yaml", to_yaml(state.config));
   Json facts{{"build", describe_build()}, {"data", describe_data(*state.data)}};
   if (const auto& origin = state.origin) {
@@ -164,7 +166,6 @@ RunWriter::RunWriter(const TrainState& state, const TrainRequest& request, const
       progress_(request.console ? *request.console : null_stream(),
                 console_style(request.console_descriptor), dir_ / "stdout.log",
                 state.config.train.steps, state.step),
-      maps_(maps_before(dir_, state.step)),
       flops_per_token_(
           model_cost(state.config.model, state.config.data.seq_len).train_flops_per_token),
       peak_(peak) {

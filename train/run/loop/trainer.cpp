@@ -161,7 +161,10 @@ system::DirectoryLock take_directory(const TrainRequest& request) {
                     "starts the run");
   else
     create_run_dir(request.out);
-  return system::DirectoryLock(request.out);
+  system::DirectoryLock lock(request.out);
+  // Another process may have begun and ended a run here before it was locked.
+  if (!request.resume) create_run_dir(request.out);
+  return lock;
 }
 
 /// Returns true if the run has finished with this configuration and all its files are written.
@@ -252,11 +255,6 @@ void end_finished(const TrainState& state, const TrainRequest& request, RunWrite
 std::filesystem::path default_out(const Config& config) {
   return config.run.out.empty() ? std::filesystem::path("runs") / config.run.name
                                 : std::filesystem::path(config.run.out);
-}
-
-bool has_run_to_resume(const std::filesystem::path& dir) {
-  if (is_partial_start(dir)) remove_partial_start(dir);
-  return system::is_there(dir / "status.json");
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {

@@ -31,10 +31,6 @@ struct TrainRequest {
 /// none of its bytes.
 system::Exit train(const Config& config, const TrainRequest& request);
 
-/// Returns true if `dir` contains a run to resume. Removes an incomplete start of a run, so that a
-/// new one can begin there. Throws OutputError if it cannot be removed.
-bool has_run_to_resume(const std::filesystem::path& dir);
-
 /// Returns the default run directory of a configuration.
 std::filesystem::path default_out(const Config& config);
 

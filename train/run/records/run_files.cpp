@@ -47,45 +47,44 @@ auto parse_file(const fs::path& path, F&& use) {
   }
 }
 
-/// Format version of env.json. Since version 3 only config.yaml contains the configuration.
-constexpr Index kEnvVersion = 3;
-
 void store_env(const fs::path& dir, const Json& env) {
-  Json json{{"format_version", kEnvVersion}};
-  json.update(env);
-  system::replace_text(dir / "env.json", system::json_text(json, 2) + "\n");
+  system::replace_text(dir / "env.json", system::json_text(env, 2) + "\n");
+}
+
+bool is_new(const fs::path& dir) {
+  std::error_code error;
+  return !fs::exists(dir, error) || (fs::is_directory(dir, error) && fs::is_empty(dir, error));
 }
 
 constexpr std::array<std::string_view, 7> kFirstFiles{
     "lock",         "config.yaml", "config.yaml.tmp", "env.json",
     "env.json.tmp", "stdout.log",  "status.json.tmp"};
 
-bool belongs_to_a_start(const fs::directory_entry& entry) {
+bool belongs_to_a_start(const fs::path& path) {
   std::error_code error;
-  if (!entry.is_regular_file(error)) return false;
-  const std::string name = entry.path().filename().string();
-  if (name == "metrics.jsonl") return entry.file_size(error) == 0;
-  return std::ranges::find(kFirstFiles, name) != kFirstFiles.end();
-}
-
-bool is_free(const fs::path& dir) {
-  std::error_code error;
-  return !fs::exists(dir, error) || (fs::is_directory(dir, error) && fs::is_empty(dir, error));
+  if (!system::is_file(path)) return false;
+  if (path.filename() == "metrics.jsonl") return fs::file_size(path, error) == 0;
+  return std::ranges::find(kFirstFiles, path.filename().string()) != kFirstFiles.end();
 }
 
 }  // namespace
 
+bool may_begin_in(const fs::path& dir) {
+  const std::vector<fs::path> files = system::paths_in(dir);
+  return is_new(dir) ||
+         (system::is_file(dir / "lock") && std::ranges::all_of(files, belongs_to_a_start));
+}
+
 fs::path free_run_dir(const fs::path& dir) {
   const fs::path first = system::without_slash(dir);
   fs::path free = first;
-  for (int number = 2; !is_free(free); ++number)
-    free = fmt::format("{}-{}", first.string(), number);
+  for (int number = 2; !is_new(free); ++number) free = fmt::format("{}-{}", first.string(), number);
   return free;
 }
 
 void create_run_dir(const fs::path& dir) {
   std::error_code error;
-  if (!is_free(dir)) {
+  if (!may_begin_in(dir)) {
     const bool run = fs::exists(dir / "status.json", error);
     throw OutputError(fmt::format(
         "{} exists and {}; nothing is overwritten: {}choose another directory with --out, "
@@ -181,24 +180,13 @@ Json write_env(const fs::path& dir, std::span<const std::string> command, const 
 }
 
 Json read_env(const fs::path& dir) {
-  const fs::path path = dir / "env.json";
-  Json env = parse_file(path, [](Json json) {
+  return parse_file(dir / "env.json", [](Json json) {
     json.at("command").get<std::vector<std::string>>();
-    json["format_version"] = json.value("format_version", Index{1});
     return json;
   });
-  if (const Index version = env["format_version"]; version != kEnvVersion) {
-    throw DataError(fmt::format(
-        "{}: the run is of format {}, but must be of format {}; read it with the {} "
-        "version of difftape that made it",
-        path.string(), version, kEnvVersion, version < kEnvVersion ? "earlier" : "later"));
-  }
-  env.erase("format_version");
-  return env;
 }
 
 Config config_of_run(const fs::path& dir) {
-  if (system::is_there(dir / "env.json")) read_env(dir);  // other versions have other keys
   const fs::path yaml = dir / "config.yaml";
   return config_from_yaml(system::read_text(yaml), yaml.string());
 }
@@ -227,30 +215,6 @@ std::string cpu_model() {
 }
 
 std::string utc_now() { return fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr))); }
-
-bool is_partial_start(const fs::path& dir) {
-  std::error_code error;
-  if (!fs::is_directory(dir, error) || fs::is_empty(dir, error) || error) return false;
-  fs::directory_iterator entry(dir, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (!belongs_to_a_start(*entry)) return false;
-  return !error;
-}
-
-void remove_partial_start(const fs::path& dir) {
-  const system::DirectoryLock lock(dir);
-  throw_if<OutputError>(
-      !is_partial_start(dir),
-      "{} contains files that do not belong to a newly started run; nothing is overwritten: "
-      "remove it, or choose another directory with --out",
-      dir.string());
-  for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
-    std::error_code error;
-    fs::remove(entry.path(), error);
-    throw_if<OutputError>(bool(error), "cannot remove {}: {}", entry.path().string(),
-                          error.message());
-  }
-}
 
 void remove_temporary_files(const fs::path& dir) {
   for (const fs::path& folder : {dir, dir / "checkpoints"}) {

@@ -15,21 +15,17 @@
 
 namespace difftape::run {
 
-/// Creates the directory of a new run and its parents. Accepts an empty directory. Throws
-/// OutputError if the path exists otherwise or cannot be created.
+/// Returns true if a new run may write its files in `dir`: it does not exist, or is empty, or holds
+/// `lock` and otherwise only files of a run that was killed before its first status.json, which
+/// are replaced.
+bool may_begin_in(const std::filesystem::path& dir);
+
+/// Creates the directory of a new run and its parents. Throws OutputError if it exists and no run
+/// may begin in it, or if it cannot be created.
 void create_run_dir(const std::filesystem::path& dir);
 
-/// Returns the first of `dir`, `dir`-2, `dir`-3, ... that create_run_dir accepts.
+/// Returns the first of `dir`, `dir`-2, `dir`-3, ... that does not exist or is empty.
 std::filesystem::path free_run_dir(const std::filesystem::path& dir);
-
-/// Returns true if `dir` is not empty and holds only files that a run writes before its first
-/// status.json: `lock`, config.yaml, env.json, stdout.log, an empty metrics.jsonl, and their
-/// temporary names. DirectoryLock tells if the process still runs.
-bool is_partial_start(const std::filesystem::path& dir);
-
-/// Empties such a directory for a new run. Throws OutputError if it holds other files, if a process
-/// holds its lock, or if a file cannot be removed.
-void remove_partial_start(const std::filesystem::path& dir);
 
 /// Removes the temporary files of the run and of its checkpoints, which a killed process left. The
 /// caller must hold the lock. Ignores files that cannot be removed.
@@ -94,12 +90,10 @@ RunStatus read_status(const std::filesystem::path& dir);
 nlohmann::ordered_json write_env(const std::filesystem::path& dir,
                                  std::span<const std::string> command,
                                  const nlohmann::ordered_json& facts);
-/// Reads env.json. Throws MissingInput if there is none, DataError if it is not a JSON object or
-/// has another format version.
+/// Reads env.json. Throws MissingInput if there is none, DataError if it is damaged.
 nlohmann::ordered_json read_env(const std::filesystem::path& dir);
 
-/// Returns the configuration of a run directory. Throws MissingInput, ConfigError, and DataError
-/// for a run with another format version.
+/// Returns the configuration of a run directory. Throws MissingInput and ConfigError.
 Config config_of_run(const std::filesystem::path& dir);
 
 /// The contents of status.json, env.json and config.yaml of a run directory.

@@ -48,12 +48,8 @@ RunProgress inspect_directory(const SweepRun& run) {
   RunProgress progress;
   progress.selected = run.selected;
   std::error_code ignored;  // creating the run reports an unusable path
-  if (!fs::exists(dir, ignored) || fs::is_empty(dir, ignored)) return progress;
+  if (run::may_begin_in(dir)) return progress;
   const std::string other = run::why_other_run(dir, run.config());
-  if (run::is_partial_start(dir) && (other.empty() || !fs::exists(dir / "config.yaml", ignored))) {
-    progress.partial = true;
-    return progress;
-  }
   if (!other.empty()) {
     if (!run.selected) return progress;
     throw OutputError(

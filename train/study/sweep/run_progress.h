@@ -25,7 +25,6 @@ struct RunProgress {
   run::RunState state = run::RunState::queued;
   bool on_disk = false;  ///< the directory contains this run with its status.json
   bool taken = false;    ///< complete in the results of another sweep, and not here
-  bool partial = false;  ///< the run was killed before it wrote status.json (run_files.h)
   bool selected = true;  ///< to be trained in this sweep unless it is complete
   Index done = 0;        ///< steps already done when the run resumes or resumed
   Index step = 0;        ///< the last logged step

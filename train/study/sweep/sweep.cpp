@@ -40,7 +40,7 @@ std::vector<RunProgress> inspect_all(const SweepConfig& sweep) {
   std::vector<RunProgress> all;
   for (const SweepRun& run : sweep.runs) {
     all.push_back(inspect(run));
-    const bool broke_off = all.back().partial || (all.back().on_disk && !all.back().complete());
+    const bool broke_off = all.back().on_disk && !all.back().complete();
     // Throws if any process is training the run now.
     if (broke_off && run.selected) static_cast<void>(system::DirectoryLock(run.config().run.out));
   }

@@ -249,7 +249,6 @@ std::size_t workers_with_memory(std::span<const run::Config* const> runs, int jo
 
 run::TrainRequest train_request(const SweepRun& run, const RunProgress& progress,
                                 const SweepRequest& request) {
-  if (progress.partial) run::remove_partial_start(run.config().run.out);
   return {.out = run.config().run.out, .resume = progress.on_disk, .command = request.command};
 }
 

@@ -13,6 +13,25 @@ TEST(RunDirectory, is_created_with_its_parents_and_may_exist_if_empty) {
   EXPECT_NO_THROW(create_run_dir(dir / "runs/a"));
 }
 
+TEST(RunDirectory, may_hold_the_files_of_a_start_that_was_killed) {
+  const ScratchDir dir;
+  const fs::path run = dir / "run";
+  fs::create_directories(run);
+  put(run / "config.yaml", "");
+  EXPECT_FALSE(may_begin_in(run)) << "the file of a user";
+  for (const char* name : {"lock", "config.yaml.tmp", "env.json", "metrics.jsonl", "stdout.log"}) {
+    put(run / name, "");
+    EXPECT_TRUE(may_begin_in(run)) << name;
+  }
+  EXPECT_NO_THROW(create_run_dir(run));
+  EXPECT_EQ(free_run_dir(run), dir / "run-2") << "a process may be starting there";
+  put(run / "metrics.jsonl", "{\"step\":1}\n");
+  EXPECT_THROW(create_run_dir(run), OutputError);
+  put(run / "metrics.jsonl", "");
+  put(run / "notes.txt", "mine");
+  EXPECT_THROW(create_run_dir(run), OutputError);
+}
+
 TEST(RunDirectory, loses_only_its_temporary_files) {
   const ScratchDir dir;
   fs::create_directories(dir / "checkpoints/kept.tmp");
@@ -107,21 +126,6 @@ TEST(Environment, records_command_facts_and_machine) {
   EXPECT_EQ(env["machine"]["cpu"], cpu_model());
   EXPECT_GE(env["machine"]["threads"], 1);
   EXPECT_THAT(env["date"].get<std::string>(), MatchesRegex("20..-..-..T..:..:..Z"));
-  EXPECT_FALSE(env.contains("format_version"));
-}
-
-TEST(Environment, of_another_format_version_is_rejected) {
-  const ScratchDir dir;
-  for (const auto& [version, which] :
-       {std::pair("", "earlier"), std::pair(R"("format_version": 2, )", "earlier"),
-        std::pair(R"("format_version": 4, )", "later")}) {
-    put(dir / "env.json", fmt::format("{{{}\"command\": []}}", version));
-    EXPECT_THAT([&] { read_env(dir.path()); },
-                ThrowsMessage<DataError>(
-                    HasSubstr(fmt::format("but must be of format 3; read it with the {} version of "
-                                          "difftape that made it",
-                                          which))));
-  }
 }
 
 TEST(Environment, survives_a_command_line_that_is_not_utf8) {
@@ -132,8 +136,7 @@ TEST(Environment, survives_a_command_line_that_is_not_utf8) {
 
 TEST(Environment, is_a_data_error_naming_the_file_if_damaged) {
   const ScratchDir dir;
-  for (const char* text :
-       {"", "1", "{\"command\": 1}", "{\"command\": [], \"format_version\": {}}"}) {
+  for (const char* text : {"", "1", "{\"command\": 1}"}) {
     put(dir / "env.json", text);
     EXPECT_THAT([&] { read_env(dir.path()); },
                 ThrowsMessage<DataError>(HasSubstr((dir / "env.json").string() + " is damaged: ")));

@@ -144,15 +144,5 @@ TEST(LoadRun, rejects_impossible_seeds) {
     EXPECT_THAT(refused(fmt::format("run.seed: {}\n", seed)), HasSubstr("run.seed"));
 }
 
-TEST(LoadRun, rejects_a_run_of_an_older_format_by_name) {
-  const ScratchDir dir;
-  const auto env = write_run(dir / "a", {.steps = 20}) / "env.json";
-  put(env, R"({"format_version": 2, "command": [], "config": {"run.seed": 1}})");
-  EXPECT_THAT([&] { load_run(dir / "a"); },
-              ThrowsMessage<DataError>(env.string() +
-                                       ": the run is of format 2, but must be of format 3; read it "
-                                       "with the earlier version of difftape that made it"));
-}
-
 }  // namespace
 }  // namespace difftape::study

@@ -96,29 +96,6 @@ TEST_F(Recovery, a_failure_to_write_the_report_sets_the_exit_code) {
   EXPECT_THAT(outcome.out, HasSubstr("\nno comparison: cannot write out/report.html"));
 }
 
-TEST(RunStart, consists_of_the_files_before_the_first_status) {
-  const ScratchDir dir;
-  const fs::path run = dir / "run";
-  EXPECT_FALSE(run::is_partial_start(run));
-  fs::create_directories(run);
-  EXPECT_FALSE(run::is_partial_start(run)) << "an empty directory is a new one";
-  for (const char* name : {"lock", "config.yaml.tmp", "env.json", "metrics.jsonl", "stdout.log"}) {
-    put(run / name, "");
-    EXPECT_TRUE(run::is_partial_start(run)) << name;
-  }
-  put(run / "metrics.jsonl", "{\"step\":1}\n");
-  EXPECT_FALSE(run::is_partial_start(run));
-  EXPECT_THROW(run::remove_partial_start(run), OutputError);
-  put(run / "metrics.jsonl", "");
-  put(run / "notes.txt", "mine");
-  EXPECT_FALSE(run::is_partial_start(run));
-  EXPECT_THROW(run::remove_partial_start(run), OutputError);
-  EXPECT_EQ(contents(run / "notes.txt"), "mine");
-  fs::remove(run / "notes.txt");
-  run::remove_partial_start(run);
-  EXPECT_TRUE(fs::is_empty(run));
-}
-
 TEST(Conclude, a_worker_killed_by_the_signal_of_the_sweep_was_stopped) {
   const ScratchDir dir;
   for (const int signal : {SIGINT, SIGTERM}) {

@@ -23,8 +23,8 @@ run difftape sweep configs/sweeps/quickstart.yaml --out sweep --jobs 1 --set tra
   --set train.eval_interval=4 --set train.final_eval_batches=1 \
   --set data.batch_size=2 | tail -6
 [ -s /home/user/sweep/report.html ] || fail "no report"
-runs=$(($(wc -l </home/user/sweep/index.csv) - 1))
-[ "$runs" -gt 0 ] && [ "$(grep -c ',finished,' /home/user/sweep/index.csv)" = "$runs" ] ||
+runs=$(($(wc -l </home/user/sweep/runs.csv) - 1))
+[ "$runs" -gt 0 ] && [ "$(grep -c ',finished,' /home/user/sweep/runs.csv)" = "$runs" ] ||
   fail "not all of $runs runs finished"
 run "difftape gradcheck --filter '^softmax'" | tail -1
 

@@ -21,7 +21,7 @@ sweep:
   arms: {softmax: {model.attention.kind: softmax}, diff_v2: {model.attention.kind: diff_v2}}
 YAML
 "$bin/difftape" sweep sweep.yaml --out there --submit slurm
-done_runs() { awk -F, 'NR > 1 && $5 ~ /^(finished|diverged)$/' there/index.csv | wc -l; }
+done_runs() { awk -F, 'NR > 1 && $5 ~ /^(finished|diverged)$/' there/runs.csv | wc -l; }
 complete() { cat there/*/status.json 2>/dev/null | grep -c '"state": "finished"' || true; }
 killed=
 while [ -n "$(squeue --noheader)" ]; do

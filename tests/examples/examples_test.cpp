@@ -136,7 +136,7 @@ TEST_F(OwnAttention, is_an_arm_of_a_sweep_with_claims_and_of_a_report) {
   ASSERT_EQ(swept.exit, 0) << swept.err;
   EXPECT_THAT(swept.out, HasSubstr("Cosine attention has a lower loss than softmax"));
   EXPECT_TRUE(fs::exists(project / "sweep/verdicts.csv"));
-  const std::string index = contents(project / "sweep/index.csv");
+  const std::string index = contents(project / "sweep/runs.csv");
   EXPECT_THAT(index, AllOf(HasSubstr("cosine"), HasSubstr("finished"), Not(HasSubstr("failed"))));
   const Outcome report =
       own({"report", "sweep", "--claims", "cosine_claims.yaml", "--out", "report"});

@@ -1,5 +1,5 @@
 // An untrusted run directory: its status.json, env.json, config.yaml, metrics.jsonl and
-// the index.csv above it. Compared with a sound run and listed, on pages in which all of it stays
+// the runs.csv above it. Compared with a sound run and listed, on pages in which all of it stays
 // text.
 #include "train/study/page/report.h"
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::put("runs/other/env.json", parts[1]);
   fuzz::put("runs/other/config.yaml", parts[2]);
   fuzz::put("runs/other/metrics.jsonl", parts[3]);
-  fuzz::put("runs/index.csv", parts[4]);
+  fuzz::put("runs/runs.csv", parts[4]);
   fuzz::expect_an_error_at_most(1, [&] {
     const study::Collection found = study::collect_runs(std::vector{runs});
     study::write_report(study::make_study(found.runs), fuzz::folder() / "report.html", "fuzzed",

@@ -78,7 +78,7 @@ command_of() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
 programs_of() {  # NUMBER: the tests that may kill it
   case ${files[$1]} in
-    train/study/compare/claims/*) echo f32 ;;
+    train/study/compare/*) echo f32 ;;
     train/*) echo proofs_f64 ;;
     *) echo f64 proofs_f64 ;;
   esac
@@ -86,7 +86,7 @@ programs_of() {  # NUMBER: the tests that may kill it
 
 library_of() {  # NUMBER: the library whose objects contain its file
   case ${files[$1]} in
-    train/study/compare/claims/*) echo difftape_f32 ;;
+    train/study/compare/*) echo difftape_f32 ;;
     train/*) echo difftape_numbers_f64 ;;
     *) echo difftape_kernel_f64 ;;
   esac

@@ -58,8 +58,8 @@ YAML
   local begin
   begin=$(now)
   "$bin/difftape" sweep sweep.yaml --out thousand >out 2>err || { tail -n 5 err >&2; exit 1; }
-  echo "$(grep -c ',finished,' thousand/index.csv) runs of a sweep finished in $(seconds_since "$begin") s"
-  [ "$(grep -c ',finished,' thousand/index.csv)" -eq 1000 ]
+  echo "$(grep -c ',finished,' thousand/runs.csv) runs of a sweep finished in $(seconds_since "$begin") s"
+  [ "$(grep -c ',finished,' thousand/runs.csv)" -eq 1000 ]
   begin=$(now)
   "$bin/difftape" report thousand >out
   echo "their report is made in $(seconds_since "$begin") s"

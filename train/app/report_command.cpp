@@ -10,7 +10,7 @@
 #include "train/app/commands.h"
 #include "train/study/compare/claims/output.h"
 #include "train/study/compare/collection.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 #include "train/study/compare/study.h"
 #include "train/study/page/report.h"
 #include "train/system/files.h"
@@ -53,8 +53,8 @@ std::string left_claims(std::span<const fs::path> copies) {
   return fmt::format("judging the claims of {}{}", copies.front().parent_path().string(), others);
 }
 
-/// Returns the claims to judge: the named file, or else the copy in the directory of the first sweep
-/// that has one. A single arm has no claims unless they are named.
+/// Returns the claims to judge: the named file, or else the copy in the directory of the first
+/// sweep that has one. A single arm has no claims unless they are named.
 std::unique_ptr<const study::JudgedClaims> judged_claims(const ReportArguments& arguments,
                                                          const study::Study& study,
                                                          std::vector<std::string>& notes) {
@@ -69,8 +69,8 @@ std::unique_ptr<const study::JudgedClaims> judged_claims(const ReportArguments& 
 
 void report(const ReportArguments& arguments) {
   study::Collection collection = study::collect_runs(arguments.dirs());
-  const study::Study study =
-      arguments.baseline.empty() ? make_study_so_far(collection.runs, collection.baseline)
+  const study::Study study = arguments.baseline.empty()
+                                 ? make_study_so_far(collection.runs, collection.baseline)
                                  : make_study(collection.runs, arguments.baseline);
   const auto claims = judged_claims(arguments, study, collection.notes);
   for (const std::string& note : collection.notes) say(note);
@@ -90,7 +90,7 @@ void report_command(CLI::App& program, Context&) {
       add_command(program, "report", "Compare runs: tables and verdicts, curves in an HTML page",
                   {"report runs/sweep", "report runs/sweep --baseline softmax --out comparison"});
   add_option(command, "RUN_DIR", a->runs,
-             "Run directories, folders of runs such as a sweep, or the index.csv of a sweep")
+             "Run directories, folders of runs such as a sweep, or the runs.csv of a sweep")
       ->required();
   add_option(command, "--baseline", a->baseline,
              "Reference arm (default: the baseline of the sweep, or the arm of the first run)");

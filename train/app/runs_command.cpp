@@ -11,7 +11,7 @@
 #include "train/run/records/metrics_difference.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/collection.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 #include "train/system/files.h"
 #include "train/system/json.h"
 #include "train/system/number.h"
@@ -60,7 +60,7 @@ using Json = nlohmann::ordered_json;
 using run::KeyDifference;
 
 /// Returns env.json without the command, flattened to paths.
-Json environment_of(const study::RunRecord& run) {
+Json environment_of(const run::RunDir& run) {
   Json env = run.env, flat = Json::object();
   env.erase("command");
   if (env.empty()) return flat;  // nlohmann would return null without a path
@@ -125,14 +125,15 @@ void print_names(const char* run, const std::vector<std::string>& names, bool al
 
 void compare_runs(const DiffArguments& arguments, Context& context) {
   for (const std::string& dir : {arguments.a, arguments.b}) run::require_run_dir(dir);
-  const study::RunRecord a = study::load_run(arguments.a), b = study::load_run(arguments.b);
+  const study::LoadedRun a = study::load_directory(arguments.a),
+                         b = study::load_directory(arguments.b);
   const run::MetricsDifference found = difference(a.metrics, b.metrics);
   print_values("configuration", run::differences(a.config, b.config));
   print_values("environment", different_values(environment_of(a), environment_of(b)));
   print_metrics(found, arguments.all);
   print_names("A", found.metrics_of_a, arguments.all);
   print_names("B", found.metrics_of_b, arguments.all);
-  study::ListedRun ends[] = {study::listed(a), study::listed(b)};
+  study::ListedRun ends[] = {study::listed(reduced(a)), study::listed(reduced(b))};
   ends[0].cells[0] = "A";
   ends[1].cells[0] = "B";
   fmt::print("\n{}", to_text(study::table_of(ends)));

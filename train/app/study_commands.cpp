@@ -184,7 +184,7 @@ void sweep_command(CLI::App& program, Context& context) {
   add_option(command, "--run", a->run,
              "Train only the run with this name, as a task of a job array does");
   command.add_flag("--compare", a->compare,
-                   "Train nothing; update index.csv, comparison and report");
+                   "Train nothing; update runs.csv, comparison and report");
   command.callback([a, &context] { context.exit = sweep_as_told(*a, context); });
 }
 

@@ -1,4 +1,4 @@
-"""Print the exploratory tables of docs/results.md from committed index.csv files.
+"""Print the exploratory tables of docs/results.md from the committed runs.
 
     python3 logits.py RESULTS
 
@@ -9,32 +9,37 @@ t-intervals: of differences, or of logarithms of ratios, whose means are geometr
 import csv
 import sys
 from collections import defaultdict
+from fnmatch import fnmatch
 from math import exp, log, sqrt
 from pathlib import Path
 
 T = {1: 12.706, 3: 3.1824, 5: 2.5706, 11: 2.2010, 15: 2.1314, 23: 2.0687}  # 97.5 % quantiles
+# Files of results/, and parts of the study in them: patterns of the column `dir`.
+LADDER = "size_ladder/runs.csv"
 SIZES = {
-    "0.067": "size_ladder/b_d32",
-    "0.23": "size_ladder/b_d64_[1-4]",
-    "0.67": "size_ladder/b_d112_*",
+    "0.067": (LADDER, "b_d32/*"),
+    "0.23": (LADDER, "b_d64_[1-4]/*"),
+    "0.67": (LADDER, "b_d112_*"),
 }
 FLOPS = (0.645 / 0.547, 1.886 / 1.696, 4.849 / 4.516)  # of V2 / softmax, per token: difftape plan
-E = "size_ladder/e_*"
+E = ("conditions/*.csv", "e_*")
+EXPERTS = ("experts/runs.csv", "*")
+RUNS = ("runs", "lower_rates")
 # Name, parts, arms, rate, and softmax's lr* by lr_star.csv, experts/lr_optimum.csv and question 7.
 AT_ONE_RATE = [
-    ("0.067 M", "size_ladder/a1_*", "v2", "softmax", 0.032, 0.0123),
-    ("0.23 M", "size_ladder/a2_*", "v2", "softmax", 0.016, 0.00593),
-    ("0.67 M", "size_ladder/a3_*", "v2", "softmax", 0.008, 0.00324),
-    ("experts study, dense, 0.067 M", "experts", "v2", "softmax", 0.032, 0.0113),
-    ("experts study, with experts", "experts", "v2_experts", "softmax_experts", 0.032, 0.0113),
+    ("0.067 M", (LADDER, "a1_*"), "v2", "softmax", 0.032, 0.0123),
+    ("0.23 M", (LADDER, "a2_*"), "v2", "softmax", 0.016, 0.00593),
+    ("0.67 M", (LADDER, "a3_*"), "v2", "softmax", 0.008, 0.00324),
+    ("experts study, dense, 0.067 M", EXPERTS, "v2", "softmax", 0.032, 0.0113),
+    ("experts study, with experts", EXPERTS, "v2_experts", "softmax_experts", 0.032, 0.0113),
     ("0.23 M, GPT-2's initialization", E, "v2", "softmax", 0.016, 0.0020),
 ]
 
 
-def read(parts):
-    files = [path / "index.csv" for path in Path(sys.argv[1]).glob(parts)]
+def read(part):
+    files = [path for path in Path(sys.argv[1]).glob(part[0]) if path.stem in RUNS]
     rows = [row for file in files for row in csv.DictReader(file.open(newline=""))]
-    return [row for row in rows if row["state"] == "finished"]
+    return [row for row in rows if row["state"] == "finished" and fnmatch(row["dir"], part[1])]
 
 
 def of(rows, arm, column, rate=None):
@@ -67,7 +72,7 @@ def at_one_rate():
 
 
 def by_rate():
-    rows = read("size_ladder/a2_*")
+    rows = read((LADDER, "a2_*"))
     for rate in (0.002, 0.004, 0.008, 0.016, 0.032):
         cells = [f"{rate}"]
         for arm in ("v2_no_lambda", "v2", "softmax", "v1", "gated"):
@@ -95,13 +100,13 @@ def at_own_rate():
 
 def equal_flops():
     """Print what softmax gains if it trains longer, by as many FLOPs as V2 has more."""
-    d, g = read("size_ladder/d_*"), read("size_ladder/g_2")
+    d, g = read(("training_length/runs.csv", "*")), read(("conditions/runs.csv", "g_2/*"))
 
     def loss(rows, **where):
         kept = [r for r in rows if all(float(r[k]) == v for k, v in where.items())]
         return mean(list(of(kept, "softmax", "val_loss").values()))
 
-    a1, b = loss(read("size_ladder/a1_*"), lr=0.008), loss(read(SIZES["0.23"]))
+    a1, b = loss(read((LADDER, "a1_*")), lr=0.008), loss(read(SIZES["0.23"]))
     short = (loss(d, steps=572) - b) / log(2286 / 572)
     longer = (b - loss(d, steps=9143)) / log(9143 / 2286)
     small = (a1 - loss(g)) / log(6528 / 653)
@@ -114,7 +119,7 @@ def equal_flops():
 
 def loss_spikes():
     """Print which part of the variance of the counts the seed and the arm explain."""
-    for parts in [*SIZES.values(), "size_ladder/b_d32_4x", "size_ladder/b_d64_4x"]:
+    for parts in [*SIZES.values(), (LADDER, "b_d32_4x/*"), (LADDER, "b_d64_4x/*")]:
         rows = read(parts)
         counts = [float(row["loss_spikes"]) for row in rows]
         middle, explained = mean(counts), {}
@@ -125,7 +130,7 @@ def loss_spikes():
             groups = groups.values()
             explained[key] = sum(len(g) * (mean(g) - middle) ** 2 for g in groups)
         total = sum((x - middle) ** 2 for x in counts)
-        print(parts, {key: f"{100 * part / total:.0f} %" for key, part in explained.items()})
+        print(parts[1], {key: f"{100 * part / total:.0f} %" for key, part in explained.items()})
 
 
 if __name__ == "__main__":

@@ -44,14 +44,13 @@ def lr_star():
 def gaps(results, width, rates):
     """Return softmax's parameters and the gap per seed."""
     runs = {}
-    for part in sorted(results.glob(f"b_d{width}*")):
-        if part.name.endswith("_4x"):
+    for row in read(results / "runs.csv"):
+        part, arm, seed = row["dir"].split("/")[0], row["arm"], int(row["seed"])
+        if not part.startswith(f"b_d{width}") or part.endswith("_4x"):
             continue
-        for row in read(part / "index.csv"):
-            arm, seed = row["arm"], int(row["seed"])
-            if arm in ARMS and row["state"] == "finished" and seed in SEEDS_OF_SIZE[width]:
-                assert float(row["lr"]) == rates[arm, width][1], row["name"]
-                runs[arm, seed] = float(row["val_loss"])
+        if arm in ARMS and row["state"] == "finished" and seed in SEEDS_OF_SIZE[width]:
+            assert float(row["lr"]) == rates[arm, width][1], row["name"]
+            runs[arm, seed] = float(row["val_loss"])
     seeds = [s for s in SEEDS_OF_SIZE[width] if all((arm, s) in runs for arm in ARMS)]
     if len(seeds) < len(SEEDS_OF_SIZE[width]):
         pairs = f"{len(seeds)} of {len(SEEDS_OF_SIZE[width])} pairs"

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Trains the study part by part, most in half an hour or less on two cores, and keeps the results
-# of a part in results/size_ladder/PART. Run an interrupted part again to resume it.
+# Trains the study part by part, most in half an hour or less on two cores, below
+# runs/size_ladder. Run an interrupted part again to resume it.
 # usage: configs/studies/size_ladder/run.sh PART...   (DIFFTAPE names the program)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 program=${DIFFTAPE:-$here/../../../build/release/bin/difftape}
 runs=${RUNS:-runs}
-results=${RESULTS:-$here/../../../results}
 
 # train PART FILE [sweep setting]...
 train() {
@@ -16,11 +15,6 @@ train() {
   echo "size_ladder: $part"
   "$program" sweep "$here/$file.yaml" --out "$runs/size_ladder/$part" --jobs 2 "${settings[@]}" \
     >"$runs/size_ladder/$part.log"
-  mkdir -p "$results/size_ladder/$part"
-  for file in index config lr_optimum; do
-    [[ ! -f $runs/size_ladder/$part/$file.csv ]] ||
-      cp "$runs/size_ladder/$part/$file.csv" "$results/size_ladder/$part/"
-  done
 }
 
 mkdir -p "$runs/size_ladder"

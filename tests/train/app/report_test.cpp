@@ -49,7 +49,7 @@ TEST_F(ReportCommand,
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("6 finished"), HasSubstr("lr sensitivity"),
                                  HasSubstr("final loss vs diff_v2"), HasSubstr("-> ")));
-  EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss"));
+  EXPECT_THAT(outcome.out, HasSubstr("not tested, no arm is named diff_v1; did you mean"));
   EXPECT_THAT(outcome.out, EndsWith("\nreport: report/report.html\n"));
   EXPECT_THAT(contents(dir / "report/lr_optimum.csv"),
               AllOf(StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,"
@@ -67,10 +67,9 @@ TEST_F(ReportCommand,
 
 TEST_F(ReportCommand, compares_with_the_baseline_that_the_sweep_stored) {
   write_sweep();
-  put(dir / "sweep/config.csv", "key,value\n");
-  put(dir / "sweep/index.csv",
-      "name,arm,seed,lr,state,step,steps,parameters,tokens_per_step,baseline,config\n"
-      "x,diff_v2,1,0.001,finished,100,100,820224,512,softmax,\n");
+  put(dir / "sweep/runs.csv",
+      "name,arm,seed,lr,state,step,steps,parameters,tokens_per_step,baseline\n"
+      "x,diff_v2,1,0.001,finished,100,100,820224,512,softmax\n");
   EXPECT_THAT(report({"sweep"}).out, HasSubstr("final loss vs softmax"));
   EXPECT_THAT(report({"sweep", "--baseline", "diff_v2"}).out, HasSubstr("final loss vs diff_v2"));
 }
@@ -106,9 +105,9 @@ TEST_F(ReportCommand, of_several_sweeps_judges_the_claims_of_the_first_with_a_no
       << "the file is named";
 }
 
-TEST_F(ReportCommand, uses_the_order_of_index_csv_and_the_named_baseline) {
+TEST_F(ReportCommand, uses_the_order_of_runs_csv_and_the_named_baseline) {
   write_sweep();
-  put(dir / "sweep/index.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");
+  put(dir / "sweep/runs.csv", "name,arm\nsoftmax-lr0.001-seed1,softmax\n");
   const Outcome indexed = report({"sweep"});
   EXPECT_THAT(indexed.out, HasSubstr("final loss vs softmax"));
   const Outcome named = report({"sweep", "--baseline", "diff_v2"});

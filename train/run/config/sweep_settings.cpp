@@ -26,9 +26,6 @@ const std::vector<SweepField>& sweep_fields() {
             "Reference arm; empty means the first arm."),
       field("sweep.claims", &S::claims, any_value(),
             "File with the preregistered claims, relative to this file; empty means none."),
-      field("sweep.results", &S::results, any_value(),
-            "Folder with the index.csv of an earlier sweep, relative to this file; its complete "
-            "runs with the same configuration are not trained again. Empty means none."),
       field("sweep.only", &S::only, any_value(), "Arms to train; empty means all."),
       field("sweep.seeds", &S::seeds, at_least(0), "Seeds of every arm; empty means run.seed."),
       structured("sweep.lr", &S::lr, above(0), "list of numbers",

@@ -17,7 +17,6 @@ struct SweepSettings {
   std::string name = {};               ///< empty: the name of the file
   std::string baseline = {};           ///< empty: the first arm
   std::string claims = {};             ///< file, relative to this one; empty: none
-  std::string results = {};            ///< folder with an index.csv, likewise; empty: none
   std::vector<std::string> only = {};  ///< empty: all arms
   std::vector<Index> seeds = {};       ///< empty: run.seed
   std::optional<YamlNode> lr = {};     ///< values of optim.lr, wortsman, or one value per arm

@@ -20,19 +20,6 @@ std::vector<KeyDifference> result_differences(const Config& made, const Config& 
   return differences(made, wanted, kOfResult);
 }
 
-FlatConfig result_config(const Config& config) {
-  Config resolved = config;
-  if (!config.train.init_from.empty()) resolved.train.init_from = digest_of(config.train.init_from);
-  return flat_config(resolved, kOfNumbers);
-}
-
-std::string result_digest(const Config& config) {
-  Digest digest;
-  digest.add(kRealName);
-  for (const auto& [key, value] : result_config(config)) digest.add(key + ": " + value + "\n");
-  return digest.hex();
-}
-
 std::string why_other_run(const std::filesystem::path& dir, const Config& config) {
   try {
     return in_words(result_differences(config_of_run(dir), config), " there");

@@ -13,14 +13,6 @@ namespace difftape::run {
 /// configuration `made` of a run and `wanted`. Equivalent spellings of a spike rule are equal.
 std::vector<KeyDifference> result_differences(const Config& made, const Config& wanted);
 
-/// Returns the keys that affect computed numbers (kOfNumbers), with their values. The spike rule is
-/// resolved, and train.init_from is replaced by the digest of its path.
-FlatConfig result_config(const Config& config);
-
-/// Returns the XXH3 digest of result_config and the precision of this program. Runs with this
-/// digest, the same data and the same weights at train.init_from have the same results.
-std::string result_digest(const Config& config);
-
 /// Returns the reason why the run in `dir` has other results than `config` would have, such as
 /// "optim.lr is 0.001 there, not 0.002", or why it cannot be read. Empty if the results are equal.
 std::string why_other_run(const std::filesystem::path& dir, const Config& config);

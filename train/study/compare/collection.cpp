@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "train/run/records/run_files.h"
 #include "train/study/compare/quantities.h"
-#include "train/study/compare/run_index.h"
+#include "train/study/compare/runs_csv.h"
 #include "train/study/compare/tables.h"
 #include "train/system/files.h"
 #include "train/system/text_table.h"
@@ -23,11 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::map<std::string, std::size_t> order_in_index(const fs::path& sweep) {
+std::map<std::string, std::size_t> order_in_file(const fs::path& sweep) {
   std::map<std::string, std::size_t> order;
-  if (!system::is_there(sweep / kIndexFile)) return order;
+  if (!system::is_there(sweep / kRunsFile)) return order;
   for (const std::vector<std::string>& line :
-       system::read_csv(system::read_text(sweep / kIndexFile))) {
+       system::read_csv(system::read_text(sweep / kRunsFile))) {
     order.emplace(line.front(), order.size());
   }
   return order;
@@ -50,19 +50,17 @@ void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
   }
 }
 
-/// Returns the baseline that a sweep stored in its index; empty without.
+/// Returns the baseline that a sweep stored in runs.csv; empty without.
 std::string stored_baseline(const fs::path& folder) {
-  if (system::is_there(folder / "status.json") || !is_index(folder / kIndexFile)) return "";
-  const auto lines = system::read_csv(system::read_text(folder / kIndexFile));
-  const auto at = std::ranges::find(lines[0], "baseline") - lines[0].begin();
-  const bool stored = lines.size() > 1 && at < std::ssize(lines[1]);
-  return stored ? lines[1][static_cast<std::size_t>(at)] : "";
+  if (system::is_there(folder / "status.json") || !is_runs_csv(folder / kRunsFile)) return "";
+  const std::vector<Row> rows = read_runs_csv(folder / kRunsFile);
+  return rows.empty() ? "" : rows.front().fact("baseline");
 }
 
 std::vector<fs::path> runs_below(const fs::path& dir) {
   std::vector<fs::path> found;
   find_runs(dir, found);
-  const std::map<std::string, std::size_t> order = order_in_index(dir);
+  const std::map<std::string, std::size_t> order = order_in_file(dir);
   const auto place = [&](const fs::path& run) {
     const auto row = order.find(run.filename().string());
     return std::pair(row == order.end() ? order.size() : row->second, run);
@@ -73,11 +71,11 @@ std::vector<fs::path> runs_below(const fs::path& dir) {
 }
 
 /// Notes a torn last line and an incomplete state of a run that was read.
-void note_state(const RunRecord& run, std::vector<std::string>& notes) {
-  const std::string metrics = system::read_text(run.metrics_file());
+void note_state(const Row& run, std::vector<std::string>& notes) {
+  const fs::path file = run.dir / "metrics.jsonl";
+  const std::string metrics = system::read_text(file);
   if (!metrics.empty() && metrics.back() != '\n') {
-    notes.push_back(
-        fmt::format("{}: the last line is incomplete and is ignored", run.metrics_file().string()));
+    notes.push_back(fmt::format("{}: the last line is incomplete and is ignored", file.string()));
   }
   if (!run.complete()) {
     const std::string at = fmt::format("after step {} of {}", run.status.step, run.status.steps);
@@ -92,10 +90,10 @@ void note_state(const RunRecord& run, std::vector<std::string>& notes) {
   }
 }
 
-void name_apart(std::vector<RunRecord>& runs) {
+void name_apart(std::vector<Row>& runs) {
   std::map<std::string, int> uses;
-  for (const RunRecord& run : runs) uses[run.name] += 1;
-  for (RunRecord& run : runs) {
+  for (const Row& run : runs) uses[run.name] += 1;
+  for (Row& run : runs) {
     if (uses[run.name] > 1) run.name = run.dir.string();
   }
 }
@@ -107,54 +105,43 @@ std::error_code why_closed(const fs::path& dir) {
   return error;
 }
 
-/// Returns the index of an input; empty if the input is a run directory or contains some.
-fs::path index_of(const fs::path& input) {
+/// Returns the file of lines of an input; empty if the input is a run directory or contains some.
+fs::path file_of(const fs::path& input) {
   std::error_code ignored;
   if (fs::is_regular_file(input, ignored)) return input.extension() == ".csv" ? input : "";
-  const fs::path index = input / kIndexFile;
+  const fs::path file = input / kRunsFile;
   const bool run = system::is_there(input / "status.json");
-  return !run && is_index(index) && runs_below(input).empty() ? index : "";
-}
-
-std::vector<RunRecord> taken_runs(const fs::path& sweep) {
-  std::vector<RunRecord> runs;
-  if (system::is_there(sweep / "status.json") || !is_index(sweep / kIndexFile)) return runs;
-  const RunIndex index = read_index(sweep / kIndexFile);
-  for (const IndexRow& row : index.rows) {
-    if (!field_of(row, "from").empty()) runs.push_back(record_of(index, row));
-  }
-  return runs;
+  return !run && is_runs_csv(file) && runs_below(input).empty() ? file : "";
 }
 
 /// Removes rows of the runs: those with the same arm, learning rate, seed and training time.
-void remove_rows_of(std::span<const RunRecord> runs, std::vector<RunRecord>& rows) {
-  const auto key = [](const RunRecord& run) {
+void remove_rows_of(std::span<const Row> runs, std::vector<Row>& rows) {
+  const auto key = [](const Row& run) {
     return std::tuple(run.arm, run.lr, run.seed, fmt::to_string(run.number("train_seconds")));
   };
   std::set<decltype(key(rows.front()))> keys;
-  for (const RunRecord& run : runs) {
+  for (const Row& run : runs) {
     if (!std::isnan(run.number("train_seconds"))) keys.insert(key(run));
   }
-  std::erase_if(rows, [&](const RunRecord& row) { return keys.contains(key(row)); });
+  std::erase_if(rows, [&](const Row& row) { return keys.contains(key(row)); });
 }
 
 /// Notes the commits, or else the builds, of the runs in the order of their first runs; empty if
 /// all are equal.
-std::string builds_note(std::span<const RunRecord> runs) {
+std::string builds_note(std::span<const Row> runs) {
   std::vector<const char*> keys;
-  for (const char* key :
-       {"commit", "compiler", "build_type", "precision", "gemm_backend", "bf16_backend"}) {
+  for (const char* key : {"commit", "compiler", "build_type", "precision", "gemm", "bf16"}) {
     std::set<std::string> values;
-    for (const RunRecord& run : runs) values.insert(env_text(run, "build", key));
+    for (const Row& run : runs) values.insert(run.fact(key));
     values.erase("");
     if (values.size() > 1) keys.push_back(key);
   }
   if (keys.empty()) return "";
   std::vector<std::string> builds;
   std::vector<int> counts;  // runs per build
-  for (const RunRecord& run : runs) {
+  for (const Row& run : runs) {
     const auto values = mapped(keys, [&](const char* key) {
-      const std::string value = env_text(run, "build", key);
+      const std::string value = run.fact(key);
       return value.empty() ? fmt::format("unknown {}", key) : value;
     });
     const std::size_t at = add_once(builds, fmt::to_string(fmt::join(values, " ")));
@@ -200,29 +187,16 @@ fs::path folder_of(const fs::path& input) {
 }
 
 Collection collect_runs(std::span<const fs::path> inputs) {
-  std::vector<fs::path> dirs, indexes;
-  std::vector<RunRecord> more;
-  std::vector<std::string> notes;
-  for (const fs::path& input : inputs) {
-    if (const fs::path index = index_of(input); !index.empty()) {
-      indexes.push_back(index);
-      continue;
-    }
-    dirs.push_back(input);
-    std::ranges::move(taken_runs(input), std::back_inserter(more));
-  }
-  std::ranges::move(pooled_runs(indexes, notes), std::back_inserter(more));
-  Collection collection = collect_runs(run_directories(dirs), std::move(more));
-  collection.notes.insert(collection.notes.end(), notes.begin(), notes.end());
-  for (const fs::path& input : inputs)
-    if (collection.baseline.empty()) collection.baseline = stored_baseline(folder_of(input));
-  return collection;
-}
-
-Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> more) {
   Collection collection;
-  std::vector<std::string> left_out;
-  for (const fs::path& path : dirs) {
+  std::vector<fs::path> dirs, files;
+  for (const fs::path& input : inputs) {
+    const fs::path file = file_of(input);
+    (file.empty() ? dirs : files).push_back(file.empty() ? input : file);
+    if (collection.baseline.empty()) collection.baseline = stored_baseline(folder_of(input));
+  }
+  std::vector<std::string> notes, left_out;
+  std::vector<Row> more = pooled_runs(files, notes);
+  for (const fs::path& path : run_directories(dirs)) {
     try {
       collection.runs.push_back(load_run(path));
       note_state(collection.runs.back(), collection.notes);
@@ -235,15 +209,16 @@ Collection collect_runs(std::span<const fs::path> dirs, std::vector<RunRecord> m
   if (collection.runs.empty() && !left_out.empty())
     throw DataError(fmt::to_string(fmt::join(left_out, "\n")));
   for (const std::string& what : left_out) collection.notes.push_back("left out: " + what);
-  const auto rows = std::ranges::count_if(collection.runs,
-                                          [](const RunRecord& run) { return !run.index.empty(); });
+  const auto rows =
+      std::ranges::count_if(collection.runs, [](const Row& run) { return !run.file.empty(); });
   if (rows > 0)
     collection.notes.push_back(
-        fmt::format("{} of {} runs come from index.csv, which has no curves, so charts over steps "
+        fmt::format("{} of {} runs come from runs.csv, which has no curves, so charts over steps "
                     "omit them",
                     rows, collection.runs.size()));
   if (const std::string builds = builds_note(collection.runs); !builds.empty())
     collection.notes.push_back(builds);
+  std::ranges::move(notes, std::back_inserter(collection.notes));
   name_apart(collection.runs);
   return collection;
 }
@@ -254,7 +229,7 @@ constexpr const char* kListed[] = {"train_loss", "val_loss", "loss_spikes", "gra
 
 }  // namespace
 
-ListedRun listed(const RunRecord& run) {
+ListedRun listed(const Row& run) {
   const run::RunStatus& status = run.status;
   const std::string state(to_string(status.state));
   ListedRun row{{run.dir.string(), state, fmt::format("{}/{}", status.step, status.steps)},

@@ -30,7 +30,7 @@ constexpr double kNearOptimum = 6e-3;
 /// Returns the point of the runs of some ascending seeds; empty: of all runs.
 LrPoint point_of(const Condition& condition, const std::vector<std::uint64_t>& seeds = {}) {
   LrPoint point{.lr = condition.lr, .loss = {}, .runs = 0, .diverged = 0, .values = {}};
-  for (const RunRecord* run : condition.complete()) {
+  for (const Row* run : condition.complete()) {
     if (!seeds.empty() && !std::ranges::binary_search(seeds, run->seed)) continue;
     point.runs += 1;
     point.diverged += run->diverged() ? 1 : 0;
@@ -92,11 +92,11 @@ void add_optimum(LrCurve& curve) {
 }
 
 /// Returns the runs at lr* whose seeds did not choose it.
-std::vector<const RunRecord*> fresh_runs(const LrCurve& curve) {
-  std::vector<const RunRecord*> fresh;
+std::vector<const Row*> fresh_runs(const LrCurve& curve) {
+  std::vector<const Row*> fresh;
   for (const LrPoint& point : curve.points) {
     if (!(std::abs(point.lr / curve.optimum.lr - 1) <= kNearOptimum)) continue;
-    for (const RunRecord* run : point.of)
+    for (const Row* run : point.of)
       if (!std::ranges::binary_search(curve.seeds, run->seed)) fresh.push_back(run);
   }
   return fresh;
@@ -112,7 +112,7 @@ OwnRuns chosen_runs(const LrCurve& curve) {
 
 OwnRuns own_runs(const LrCurve& curve) {
   if (curve.points.size() == 1) return {curve.points[0].lr, curve.points[0].of};
-  std::vector<const RunRecord*> fresh = fresh_runs(curve);
+  std::vector<const Row*> fresh = fresh_runs(curve);
   if (!fresh.empty()) return {fresh.front()->lr, std::move(fresh)};
   return chosen_runs(curve);
 }
@@ -130,15 +130,16 @@ LrGap gap_of(const LrCurve& curve, const LrCurve& baseline) {
 }
 
 LrCurve curve_of(const Study& study, const Arm& arm) {
-  const RunRecord& first = *arm.conditions.front().runs.front();
-  LrCurve curve{.arm = arm.name,
-                .points = lr_points(arm),
-                .name = first.arm,
-                .task = arm.task,
-                .task_words = study.tasks[arm.task],
-                .d_model = first.value("model.d_model"),
-                .parameters = first.status.parameters,
-                .unit = run::loss_unit(first.config.data.type)};
+  const Row& first = *arm.conditions.front().runs.front();
+  LrCurve curve{
+      .arm = arm.name,
+      .points = lr_points(arm),
+      .name = first.arm,
+      .task = arm.task,
+      .task_words = study.tasks[arm.task],
+      .d_model = first.value("model.d_model"),
+      .parameters = first.status.parameters,
+      .unit = run::loss_unit(first.reads_text() ? run::DataKind::text : run::DataKind::tokens)};
   add_ladder(curve, arm);
   add_optimum(curve);
   curve.own = own_runs(curve);
@@ -157,11 +158,11 @@ void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
 
 }  // namespace
 
-stats::PairedDifference paired(const Quantity& metric, std::span<const RunRecord* const> arm,
-                               std::span<const RunRecord* const> reference) {
+stats::PairedDifference paired(const Quantity& metric, std::span<const Row* const> arm,
+                               std::span<const Row* const> reference) {
   std::vector<double> a, b;
-  for (const RunRecord* run : arm) {
-    const auto other = std::ranges::find(reference, run->seed, &RunRecord::seed);
+  for (const Row* run : arm) {
+    const auto other = std::ranges::find(reference, run->seed, &Row::seed);
     if (other == reference.end()) continue;
     const double mine = on_scale(run->number(metric), metric.scale),
                  theirs = on_scale((*other)->number(metric), metric.scale);

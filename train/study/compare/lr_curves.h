@@ -19,8 +19,8 @@ namespace difftape::study {
 
 /// Returns the mean difference of a quantity, on its scale, over the seeds that both arms have.
 /// Pairs without a number in both runs do not count.
-stats::PairedDifference paired(const Quantity& metric, std::span<const RunRecord* const> arm,
-                               std::span<const RunRecord* const> reference);
+stats::PairedDifference paired(const Quantity& metric, std::span<const Row* const> arm,
+                               std::span<const Row* const> reference);
 
 /// An arm at one learning rate.
 struct LrPoint {
@@ -29,7 +29,7 @@ struct LrPoint {
   int runs, diverged;          ///< number of complete runs, and of diverged ones among them
   std::vector<double> values;  ///< final losses by ascending seed, nats per token
   std::vector<std::uint64_t> seeds = {};  ///< seeds of `values`
-  std::vector<const RunRecord*> of = {};  ///< runs of `values`
+  std::vector<const Row*> of = {};        ///< runs of `values`
 };
 
 std::vector<LrPoint> lr_points(const Arm& arm);
@@ -42,7 +42,7 @@ const LrPoint* best_point(std::span<const LrPoint> points);
 /// loss.
 struct OwnRuns {
   double lr = kNaN;
-  std::vector<const RunRecord*> runs = {};
+  std::vector<const Row*> runs = {};
   std::size_t chosen_from = 1;  ///< number of rates among which these runs chose theirs
 };
 

@@ -7,7 +7,7 @@
 #include "core/real.h"
 #include "train/run/records/metric_registry.h"
 #include "train/stats/lr_optimum.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 
 namespace difftape::study {
 
@@ -67,13 +67,13 @@ namespace {
 constexpr std::size_t kFewestSteps = 50;
 
 /// Returns the last step of the first 10 %, after which spikes count.
-double first_scored(const RunRecord& run) { return 0.1 * static_cast<double>(run.status.steps); }
+double first_scored(const LoadedRun& run) { return 0.1 * static_cast<double>(run.status.steps); }
 
-double quantile(const RunRecord& run, const char* name, double q) {
+double quantile(const LoadedRun& run, const char* name, double q) {
   return stats::quantile(logged(run.metrics, name).value, q);
 }
 
-std::vector<double> last_layers(const RunRecord& run, const char* name) {
+std::vector<double> last_layers(const LoadedRun& run, const char* name) {
   const std::vector<Series> layers = layers_of(run.metrics, name);
   double last = 0;
   for (const Series& layer : layers) last = std::max(last, layer.step.back());
@@ -93,7 +93,7 @@ Series between(const Series& all, double after, double last) {
 
 /// Returns a metric over the second half of the steps up to the last one with the highest learning
 /// rate; empty if fewer than `fewest` points are left.
-Series late_before_decay(const RunRecord& run, const char* name, std::size_t fewest) {
+Series late_before_decay(const LoadedRun& run, const char* name, std::size_t fewest) {
   const Series rates = logged(run.metrics, metric("optim/lr"));
   const double peak = stats::quantile(rates.value, 1);
   double last = 0;
@@ -107,53 +107,53 @@ Series late_before_decay(const RunRecord& run, const char* name, std::size_t few
 
 }  // namespace
 
-double median(const RunRecord& run, const char* name) { return quantile(run, name, 0.5); }
-double p99(const RunRecord& run, const char* name) { return quantile(run, name, 0.99); }
-double largest(const RunRecord& run, const char* name) { return quantile(run, name, 1); }
+double median(const LoadedRun& run, const char* name) { return quantile(run, name, 0.5); }
+double p99(const LoadedRun& run, const char* name) { return quantile(run, name, 0.99); }
+double largest(const LoadedRun& run, const char* name) { return quantile(run, name, 1); }
 
-double largest_of_layers(const RunRecord& run, const char* name) {
+double largest_of_layers(const LoadedRun& run, const char* name) {
   return stats::quantile(last_layers(run, name), 1);
 }
 
-double smallest_of_layers(const RunRecord& run, const char* name) {
+double smallest_of_layers(const LoadedRun& run, const char* name) {
   return stats::quantile(last_layers(run, name), 0);
 }
 
-double largest_of_run(const RunRecord& run, const char* name) {
+double largest_of_run(const LoadedRun& run, const char* name) {
   std::vector<double> largest;
   for (const Series& layer : layers_of(run.metrics, name))
     largest.push_back(stats::quantile(layer.value, 1));
   return stats::quantile(largest, 1);
 }
 
-double mean_of_layers(const RunRecord& run, const char* name) {
+double mean_of_layers(const LoadedRun& run, const char* name) {
   return stats::mean(last_layers(run, name));
 }
 
-double train_loss(const RunRecord& run, const char* name) {
+double train_loss(const LoadedRun& run, const char* name) {
   const std::vector<double> losses = logged(run.metrics, name).value;
   const std::size_t count = std::max<std::size_t>(10, losses.size() / 20);
   if (run.diverged()) return kNaN;
   return stats::mean(std::span(losses).last(std::min(count, losses.size())));
 }
 
-double last_validation(const RunRecord& run, const char* name) {
+double last_validation(const LoadedRun& run, const char* name) {
   const std::vector<double> losses = logged(run.metrics, name).value;
   return run.diverged() || losses.empty() ? kNaN : losses.back();
 }
 
-double final_loss(const RunRecord& run, const char* name) {
+double final_loss(const LoadedRun& run, const char* name) {
   const double final = last_validation(run, name);
   if (run.finished() && std::isnan(final)) return kNaN;
   return stats::capped_loss(final, std::log(static_cast<double>(run.config.model.vocab_size)));
 }
 
-double diverged(const RunRecord& run, const char*) {
+double diverged(const LoadedRun& run, const char*) {
   if (run.metrics.step.empty()) return kNaN;
   return run.diverged() ? 1 : 0;
 }
 
-stats::Series training_clock(const RunRecord& run) {
+stats::Series training_clock(const LoadedRun& run) {
   const Series speed = curve(run.metrics, metric("throughput/tokens_per_sec"));
   Series clock;
   double seconds = 0, before = 0;
@@ -168,12 +168,12 @@ stats::Series training_clock(const RunRecord& run) {
   return clock;
 }
 
-double training_seconds(const RunRecord& run, const char*) {
+double training_seconds(const LoadedRun& run, const char*) {
   const Series clock = training_clock(run);
   return clock.value.empty() ? kNaN : clock.value.back();
 }
 
-double mean_of_layers_at_first_step(const RunRecord& run, const char* name) {
+double mean_of_layers_at_first_step(const LoadedRun& run, const char* name) {
   std::vector<double> first;
   for (const Series& layer : layers_of(run.metrics, name)) {
     if (layer.step.front() == 1) first.push_back(layer.value.front());
@@ -181,18 +181,18 @@ double mean_of_layers_at_first_step(const RunRecord& run, const char* name) {
   return stats::mean(first);
 }
 
-double lr_sensitivity(std::span<const RunRecord* const> runs) {
-  if (std::ranges::none_of(runs, &RunRecord::finished)) return kNaN;
+double lr_sensitivity(std::span<const Row* const> runs) {
+  if (std::ranges::none_of(runs, &Row::finished)) return kNaN;
   stats::Groups losses;
-  for (const RunRecord* run : runs) losses.push_back({run->number("final_loss")});
+  for (const Row* run : runs) losses.push_back({run->number("final_loss")});
   return stats::lr_sensitivity(losses);
 }
 
-double lr_penalty(std::span<const RunRecord* const> runs) {
+double lr_penalty(std::span<const Row* const> runs) {
   return runs.back()->number("final_loss") - runs.front()->number("val_loss");
 }
 
-Series counted_spikes(const RunRecord& run, const char* name) {
+Series counted_spikes(const LoadedRun& run, const char* name) {
   const auto holds = name == std::string_view(metric("optim/grad_norm"))
                          ? stats::SpikeSeries::grad_norm
                          : stats::SpikeSeries::loss;
@@ -206,7 +206,7 @@ Series counted_spikes(const RunRecord& run, const char* name) {
   return found;
 }
 
-double spike_fraction(const RunRecord& run, const char* name) {
+double spike_fraction(const LoadedRun& run, const char* name) {
   const std::vector<double> steps = logged(run.metrics, name).step;
   const Index after = std::ranges::upper_bound(steps, first_scored(run)) - steps.begin();
   const Index scored = std::ssize(steps) - std::max(after, stats::SpikeDetector::kMinHistory);
@@ -214,30 +214,30 @@ double spike_fraction(const RunRecord& run, const char* name) {
   return scored > 0 ? static_cast<double>(counted) / static_cast<double>(scored) : kNaN;
 }
 
-double spike_count(const RunRecord& run, const char* name) {
+double spike_count(const LoadedRun& run, const char* name) {
   return spike_fraction(run, name) * (static_cast<double>(run.status.steps) - first_scored(run));
 }
 
-double spike_score(const RunRecord& run, const char* name) {
+double spike_score(const LoadedRun& run, const char* name) {
   return stats::spike_score(logged(run.metrics, name).value);
 }
 
-double tail(const RunRecord& run, const char* name) {
+double tail(const LoadedRun& run, const char* name) {
   const std::vector<double> values =
       between(curve(run.metrics, name), first_scored(run), kInfinity).value;
   return stats::quantile(values, 0.99) / stats::quantile(values, 0.5);
 }
 
-double late_growth(const RunRecord& run, const char* name) {
+double late_growth(const LoadedRun& run, const char* name) {
   const Series late = late_before_decay(run, name, kFewestSteps);
   return stats::growth_exponent(late.step, late.value);
 }
 
-double late_variation(const RunRecord& run, const char* name) {
+double late_variation(const LoadedRun& run, const char* name) {
   return stats::variation(late_before_decay(run, name, kFewestSteps).value);
 }
 
-double loss_slope(const RunRecord& run, const char* name) {
+double loss_slope(const LoadedRun& run, const char* name) {
   constexpr std::size_t kFewestValidations = 4;
   const Series late = late_before_decay(run, name, kFewestValidations);
   std::vector<double> doublings;

@@ -1,6 +1,6 @@
 #pragma once
 // The registry of quantities that compare runs: how each is computed and where it appears. Tables
-// and index.csv are loops over it, and claims refer to its rows. Logged metrics are in
+// and runs.csv are loops over it, and claims refer to its rows. Logged metrics are in
 // train/run/records/metric_registry.h.
 
 #include <span>
@@ -12,7 +12,8 @@
 
 namespace difftape::study {
 
-struct RunRecord;
+struct LoadedRun;
+struct Row;
 
 /// Comparison of two runs: by difference; by ratio, for positive values spread over decades; by the
 /// difference of square roots, for counts, whose variance grows with their mean.
@@ -44,8 +45,8 @@ struct Column {
 
 /// Reduces one run, or the complete runs of one seed at two or more ascending learning rates, to a
 /// number (measures.h); NaN without one.
-using OfRun = double (*)(const RunRecord& run, const char* metric);
-using OfSeed = double (*)(std::span<const RunRecord* const> runs);
+using OfRun = double (*)(const LoadedRun& run, const char* metric);
+using OfSeed = double (*)(std::span<const Row* const> runs);
 
 struct Quantity {
   const char* name;

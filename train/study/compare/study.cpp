@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "train/run/config/fields.h"
+#include "train/run/config/writer.h"
 #include "train/system/suggest.h"
 
 namespace difftape::study {
@@ -18,13 +19,13 @@ namespace {
 
 /// Returns the name of each run's arm without the task: run.arm, and the keys in which runs of that
 /// name and task differ.
-std::vector<std::string> names_of(std::span<const RunRecord> runs, const Tasks& tasks) {
+std::vector<std::string> names_of(std::span<const Row> runs, const Tasks& tasks) {
   using Group = std::pair<std::size_t, std::string>;
-  std::map<Group, const RunRecord*> firsts;
+  std::map<Group, const Row*> firsts;
   std::map<Group, std::set<std::string>> varied;
   const auto group = [&](std::size_t i) { return Group(tasks.of_run[i], runs[i].arm); };
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunRecord& first = *firsts.emplace(group(i), &runs[i]).first->second;
+    const Row& first = *firsts.emplace(group(i), &runs[i]).first->second;
     for (const std::string& key : differing_keys(first, runs[i])) {
       if (run::has_flag(key, run::kOfArm)) varied[group(i)].insert(key);
     }
@@ -50,17 +51,17 @@ Arm& find_or_add_arm(Study& study, const std::string& plain, std::size_t task) {
 }
 
 /// Adds a run. Returns false if the arm already has a run with its learning rate and seed.
-bool add(Arm& arm, const RunRecord& run) {
+bool add(Arm& arm, const Row& run) {
   auto condition = std::ranges::lower_bound(arm.conditions, run.lr, {}, &Condition::lr);
   if (condition == arm.conditions.end() || condition->lr != run.lr)
     condition = arm.conditions.insert(condition, {run.lr, {}});
-  const auto place = std::ranges::lower_bound(condition->runs, run.seed, {}, &RunRecord::seed);
+  const auto place = std::ranges::lower_bound(condition->runs, run.seed, {}, &Row::seed);
   if (place != condition->runs.end() && (*place)->seed == run.seed) return false;
   condition->runs.insert(place, &run);
   return true;
 }
 
-const RunRecord& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
+const Row& first_run(const Arm& arm) { return *arm.conditions.front().runs.front(); }
 
 bool are_configured_alike(const Arm& a, const Arm& b) {
   return std::ranges::all_of(differing_keys(first_run(a), first_run(b)), [](const auto& key) {
@@ -85,19 +86,19 @@ std::size_t find_baseline(const Study& study, const std::string& name) {
 
 }  // namespace
 
-std::vector<const RunRecord*> Condition::complete() const {
-  std::vector<const RunRecord*> result;
-  std::ranges::copy_if(runs, std::back_inserter(result), &RunRecord::complete);
+std::vector<const Row*> Condition::complete() const {
+  std::vector<const Row*> result;
+  std::ranges::copy_if(runs, std::back_inserter(result), &Row::complete);
   return result;
 }
 
-const RunRecord* Condition::complete(std::uint64_t seed) const {
-  const auto found = std::ranges::find(runs, seed, &RunRecord::seed);
+const Row* Condition::complete(std::uint64_t seed) const {
+  const auto found = std::ranges::find(runs, seed, &Row::seed);
   return found != runs.end() && (*found)->complete() ? *found : nullptr;
 }
 
-std::vector<const RunRecord*> Arm::runs() const {
-  std::vector<const RunRecord*> all;
+std::vector<const Row*> Arm::runs() const {
+  std::vector<const Row*> all;
   for (const Condition& each : conditions) std::ranges::copy(each.runs, std::back_inserter(all));
   return all;
 }
@@ -115,8 +116,8 @@ std::vector<Cell> Study::cells() const {
   return all;
 }
 
-std::vector<const RunRecord*> Study::runs() const {
-  std::vector<const RunRecord*> all;
+std::vector<const Row*> Study::runs() const {
+  std::vector<const Row*> all;
   for (const Arm& arm : arms) std::ranges::copy(arm.runs(), std::back_inserter(all));
   return all;
 }
@@ -158,7 +159,7 @@ Study Study::of_task(std::size_t task) const {
   return part;
 }
 
-Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
+Study make_study(std::span<const Row> runs, const std::string& baseline) {
   if (runs.empty()) throw UsageError("report: there are no runs; give at least one run directory");
   const Tasks tasks = find_tasks(runs);
   const std::vector<std::string> names = names_of(runs, tasks);
@@ -173,15 +174,15 @@ Study make_study(std::span<const RunRecord> runs, const std::string& baseline) {
   return study;
 }
 
-Study make_study_so_far(std::span<const RunRecord> runs, const std::string& baseline) {
-  const bool there = std::ranges::count(runs, baseline, &RunRecord::arm) > 0;
+Study make_study_so_far(std::span<const Row> runs, const std::string& baseline) {
+  const bool there = std::ranges::count(runs, baseline, &Row::arm) > 0;
   return make_study(runs, there ? baseline : "");
 }
 
-std::string describe_states(std::span<const RunRecord* const> runs) {
+std::string describe_states(std::span<const Row* const> runs) {
   std::map<run::RunState, int> count;
   std::string where;  // " at 12, 40": the steps at which runs diverged
-  for (const RunRecord* run : runs) {
+  for (const Row* run : runs) {
     const run::RunStatus& status = run->status;
     count[status.state] += 1;
     if (status.state == run::RunState::diverged) {
@@ -205,13 +206,12 @@ using Keys = run::FlatConfig;
 
 constexpr const char* kDigest = "data";  ///< sorts before the keys "data.<...>"
 
-Keys keys_of(const RunRecord& run) {
-  Keys keys = flat_config(run.config, run::kOfTask);
-  for (auto& [key, value] : keys) value = run.value(key);
-  const auto data = run.env.find("data");
-  if (data != run.env.end() && data->contains("xxh3_128"))
-    keys.emplace_back(kDigest,
-                      data->at("xxh3_128").get<std::string>() + data->value("val_xxh3_128", ""));
+Keys keys_of(const Row& run) {
+  Keys keys;
+  for (const auto& [key, value] : run.config)
+    if (run::has_flag(key, run::kOfTask)) keys.emplace_back(key, value);
+  if (const std::string digest = run.fact("data"); !digest.empty())
+    keys.emplace_back(kDigest, digest + run.fact("val_data"));
   std::ranges::sort(keys);
   return keys;
 }
@@ -282,12 +282,12 @@ namespace {
 
 /// Returns the keys of size in which runs of one arm differ: the arms ran at several sizes, which
 /// are compared separately. Arms that are sizes themselves are compared with each other.
-std::vector<std::string> swept_sizes(std::span<const RunRecord> runs) {
+std::vector<std::string> swept_sizes(std::span<const Row> runs) {
   std::vector<std::string> keys;
   for (const char* key : {"model.d_model", "model.num_layers", "model.d_ff", "model.num_heads",
                           "model.num_kv_heads", "model.head_dim", "model.vocab_size"}) {
     std::map<std::string, std::string> of_arm;
-    const bool varies = std::ranges::any_of(runs, [&](const RunRecord& run) {
+    const bool varies = std::ranges::any_of(runs, [&](const Row& run) {
       const std::string value = run.value(key);
       return of_arm.emplace(run.arm, value).first->second != value;
     });
@@ -298,11 +298,11 @@ std::vector<std::string> swept_sizes(std::span<const RunRecord> runs) {
 
 }  // namespace
 
-Tasks find_tasks(std::span<const RunRecord> runs) {
+Tasks find_tasks(std::span<const Row> runs) {
   Tasks tasks;
   std::vector<Keys> firsts;
   const std::vector<std::string> sizes = swept_sizes(runs);
-  for (const RunRecord& run : runs) {
+  for (const Row& run : runs) {
     Keys keys = keys_of(run);
     for (const std::string& size : sizes) keys.emplace_back(size, run.value(size));
     const auto same = std::ranges::find_if(
@@ -314,7 +314,7 @@ Tasks find_tasks(std::span<const RunRecord> runs) {
   return tasks;
 }
 
-std::string task_difference(const RunRecord& a, const RunRecord& b) {
+std::string task_difference(const Row& a, const Row& b) {
   const auto found = run::differences(keys_of(a), keys_of(b));
   if (found.empty()) return "";
   return fmt::format("{} and {} cannot be compared: {} is {} and {}", a.arm, b.arm, found[0].key,

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 
 namespace difftape::study {
 
 /// Runs of an arm at one learning rate that differ in run.seed only, by ascending seed.
 struct Condition {
   double lr;
-  std::vector<const RunRecord*> runs;
+  std::vector<const Row*> runs;
 
-  std::vector<const RunRecord*> complete() const;
-  const RunRecord* complete(std::uint64_t seed) const;
+  std::vector<const Row*> complete() const;
+  const Row* complete(std::uint64_t seed) const;
 };
 
 /// Runs that differ in learning rate and seed only (`sweep.arms` in a sweep file).
@@ -27,7 +27,7 @@ struct Arm {
   std::vector<Condition> conditions;  ///< ascending lr
   std::size_t task = 0;               ///< index in Study::tasks
 
-  std::vector<const RunRecord*> runs() const;
+  std::vector<const Row*> runs() const;
   const Condition* at(double lr) const;
 };
 
@@ -46,7 +46,7 @@ struct Study {
   std::vector<std::string> tasks = {""};
 
   std::vector<Cell> cells() const;  ///< in the order of the arms
-  std::vector<const RunRecord*> runs() const;
+  std::vector<const Row*> runs() const;
   std::vector<std::string> arm_names() const { return mapped(arms, &Arm::name); }
   std::vector<double> lrs() const;  ///< unique, ascending
   bool is_swept() const;            ///< whether an arm has more than one learning rate
@@ -65,14 +65,14 @@ struct Study {
 /// the same configuration becomes an arm named by its directory. With several tasks, arms are named
 /// "<arm> (<task>)". `baseline` names an arm, with or without its task; "" selects the arm of the
 /// first run. Throws UsageError without runs and for an unknown baseline.
-Study make_study(std::span<const RunRecord> runs, const std::string& baseline = "");
+Study make_study(std::span<const Row> runs, const std::string& baseline = "");
 
 /// Does the same, but selects the arm of the first run as long as no run has the run.arm
 /// `baseline`.
-Study make_study_so_far(std::span<const RunRecord> runs, const std::string& baseline);
+Study make_study_so_far(std::span<const Row> runs, const std::string& baseline);
 
 /// Returns "2 finished, 1 diverged at 120".
-std::string describe_states(std::span<const RunRecord* const> runs);
+std::string describe_states(std::span<const Row* const> runs);
 
 /// Returns the keys, in their order, that distinguish items with equal values of all earlier keys;
 /// `value_of` takes an item and a key.
@@ -87,9 +87,9 @@ struct Tasks {
 };
 
 /// Returns the tasks in the order of their first runs.
-Tasks find_tasks(std::span<const RunRecord> runs);
+Tasks find_tasks(std::span<const Row> runs);
 
 /// Returns why two runs have different tasks; empty if they have the same task.
-std::string task_difference(const RunRecord& a, const RunRecord& b);
+std::string task_difference(const Row& a, const Row& b);
 
 }  // namespace difftape::study

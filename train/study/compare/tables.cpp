@@ -44,14 +44,14 @@ void append(system::Table& table, const Columns& columns) {
 
 /// Returns, for each run of a study, the run to compare it with: the same seed and, if possible,
 /// the same learning rate; nullptr if there is none.
-std::vector<const RunRecord*> compared_runs(const Study& study) {
-  std::vector<const RunRecord*> compared;
+std::vector<const Row*> compared_runs(const Study& study) {
+  std::vector<const Row*> compared;
   for (const Arm& arm : study.arms) {
     const Arm* base = study.baseline_of(arm);
-    for (const RunRecord* run : arm.runs()) {
-      const RunRecord*& best = compared.emplace_back(nullptr);
+    for (const Row* run : arm.runs()) {
+      const Row*& best = compared.emplace_back(nullptr);
       if (base == nullptr || base == &arm) continue;
-      for (const RunRecord* other : base->runs()) {
+      for (const Row* other : base->runs()) {
         if (other->seed == run->seed && (best == nullptr || other->lr == run->lr)) best = other;
       }
     }
@@ -63,7 +63,7 @@ Columns run_columns(const Quantity& quantity, const Study& study) {
   const auto& [group, head, format, tables, against_baseline] = quantity.column;
   Columns columns{{{group, head}}, {}};
   if (against_baseline) columns.heads.push_back({group, versus(quantity, study.baseline_name())});
-  const std::vector<const RunRecord*> runs = study.runs(), compared = compared_runs(study);
+  const std::vector<const Row*> runs = study.runs(), compared = compared_runs(study);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const double value = runs[i]->number(quantity);
     TableRow& row = columns.cells.emplace_back(TableRow{written(value, format)});
@@ -75,9 +75,9 @@ Columns run_columns(const Quantity& quantity, const Study& study) {
   return columns;
 }
 
-double mean_of(std::span<const RunRecord* const> runs, const Quantity& quantity) {
+double mean_of(std::span<const Row* const> runs, const Quantity& quantity) {
   std::vector<double> values;
-  for (const RunRecord* run : runs)
+  for (const Row* run : runs)
     if (!std::isnan(run->number(quantity))) values.push_back(run->number(quantity));
   return stats::mean(values);
 }
@@ -146,7 +146,7 @@ std::string written(double value, Format format) {
 system::Table run_table(const Study& study) {
   system::Table table{{{"", "run", true}, {"", "parameters"}}, {}};
   Columns states{{{"", "state", true}}, {}};
-  for (const RunRecord* run : study.runs()) {
+  for (const Row* run : study.runs()) {
     table.rows.push_back({run->name, system::grouped(run->status.parameters)});
     states.cells.push_back({describe_state(run->status)});
   }
@@ -252,9 +252,7 @@ std::string tasks_note(const Study& study) {
 }
 
 std::string with_loss_unit(const Study& study, std::string text) {
-  if (!std::ranges::all_of(study.runs(),
-                           [](auto* run) { return run->config.data.type == run::DataKind::text; }))
-    return text;
+  if (!std::ranges::all_of(study.runs(), &Row::reads_text)) return text;
   const std::string tokens(run::loss_unit(run::DataKind::tokens)),
       bytes(run::loss_unit(run::DataKind::text));
   for (std::size_t at = 0; (at = text.find(tokens, at)) != text.npos;)

@@ -20,9 +20,8 @@ struct ForestRow {
 
   std::string label = {};  ///< statement of the claim
   Verdict verdict = {};
-  double effect = kNone, low = kNone, high = kNone;      ///< with its 95 % interval, or a bound
-  double margin = kNone;                                 ///< equivalence means within +-margin
-  double published_low = kNone, published_high = kNone;  ///< equal ends: one value
+  double effect = kNone, low = kNone, high = kNone;  ///< with its 95 % interval, or a bound
+  double margin = kNone;                             ///< equivalence means within +-margin
   bool ratio = false;        ///< all of these are logarithms of ratios; the axis shows factors
   std::string numbers = {};  ///< as text: "-0.035 (-0.041 to -0.029), n 8"
   std::string unit = {};     ///< unit of a difference; rows of one unit share an axis

@@ -109,16 +109,13 @@ std::vector<Group> groups_of(std::span<const ForestRow> rows) {
   return groups;
 }
 
-/// Returns an axis that contains 0 and all effects, margins and published values. Intervals extend
-/// it by at most its length on each side.
+/// Returns an axis that contains 0 and all effects and margins. Intervals extend it by at most its
+/// length on each side.
 Axis axis_of(const Group& group) {
   Range range;
   range.add(0);
   for (const ForestRow* row : group.rows) {
-    for (const double value :
-         {row->effect, -row->margin, row->margin, row->published_low, row->published_high}) {
-      range.add(value);
-    }
+    for (const double value : {row->effect, -row->margin, row->margin}) range.add(value);
   }
   const double room = std::max(range.high - range.low, 1e-9);
   const Range core = range;
@@ -131,13 +128,6 @@ Axis axis_of(const Group& group) {
 }
 
 double inside(double x) { return std::clamp(x, kLeft, kRight); }
-
-void draw_span(Drawing& drawing, double from, double to, double y) {
-  drawing.open("class=\"published\" stroke=\"#1c2126\" stroke-width=\"1.4\"");
-  for (const double end : {from, to}) drawing.line({end, y - 4}, {end, y + 4});
-  drawing.line({from, y}, {to, y});
-  drawing.close();
-}
 
 struct Placed {
   const ForestRow& row;
@@ -231,8 +221,6 @@ double draw_group(Drawing& drawing, const Group& group, double top) {
   draw_axis(drawing, group, axis, top, bottom);
   for (const Placed& each : rows) {
     const ForestRow& row = each.row;
-    if (std::isfinite(row.published_low) && std::isfinite(row.published_high))
-      draw_span(drawing, at(row.published_low), at(row.published_high), each.middle + 11);
     if (!std::isnan(row.low) && !std::isnan(row.high)) draw_interval(drawing, each, group, axis);
     if (std::isfinite(row.effect)) {
       draw_verdict(drawing, each.look, {at(row.effect), each.middle},
@@ -243,8 +231,8 @@ double draw_group(Drawing& drawing, const Group& group, double top) {
   return bottom + kAxisHeight;
 }
 
-/// Draws the legend of the verdicts, the margin band and the published span, in as many lines as
-/// needed. Returns its height.
+/// Draws the legend of the verdicts and the margin band, in as many lines as needed. Returns its
+/// height.
 double draw_legend(Drawing& drawing, std::span<const ForestRow> rows) {
   Point at{kLabel + 6, 14};
   const auto entry = [&](std::string_view text, const auto& draw) {
@@ -265,8 +253,6 @@ double draw_legend(Drawing& drawing, std::span<const ForestRow> rows) {
       drawing.rect({at.x - 6, at.y - 6}, 12, 12, "class=\"band\" fill=\"#e3ebf2\"");
     });
   }
-  if (any([](const ForestRow& row) { return std::isfinite(row.published_low); }))
-    entry("published", [&] { draw_span(drawing, at.x - 6, at.x + 6, at.y); });
   drawing.text({kWidth - kLabel, 18}, "bars: 95 % intervals",
                fmt::format("{} font-size=\"{}\" text-anchor=\"end\"", kMuted, kSmall));
   return at.y + 16;
@@ -288,18 +274,13 @@ std::vector<ForestRow> forest_rows(const JudgedClaims& claims) {
   for (const ClaimResult& result : claims.results) {
     if (!result.verdict.is_tested()) continue;
     const Claim& claim = *result.claim;
-    const auto on_axis = [&](double value) {
-      return std::isnan(value) ? kNone : claim.on_axis(value);
-    };
     ForestRow& row = rows.emplace_back();
     row.label = claim.statement;
     row.verdict = result.verdict;
     row.effect = result.measured.paired.difference.mean;
     row.low = result.measured.paired.difference.low();
     row.high = result.measured.paired.difference.high();
-    row.margin = on_axis(claim.margin);
-    row.published_low = on_axis(claim.published_low);
-    row.published_high = on_axis(claim.published_high);
+    row.margin = claim.margin_on_axis();
     row.ratio = claim.metric->scale == Scale::ratio;
     row.numbers = fmt::format("{}, {}", difference_text(result), seeds_text(result.measured));
     if (!row.ratio) row.unit = unit_of(*claim.metric, claims.data);

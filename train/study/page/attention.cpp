@@ -71,7 +71,7 @@ Json levels(const Head& head, std::span<const real> map) {
   return levels;
 }
 
-Json head_json(const std::string& arm, const RunRecord& run, const run::AttentionMaps& maps,
+Json head_json(const std::string& arm, const Row& run, const run::AttentionMaps& maps,
                Index index) {
   const Head head = head_of(maps.layers.back(), index);
   Json values = Json::array();
@@ -93,10 +93,10 @@ bool has_maps(const Tensor& layer) {
 }
 
 /// Returns the first replicate with maps of at least one layer.
-const RunRecord* run_with_maps(const Condition& condition, std::optional<run::AttentionMaps>& maps,
-                               std::string& notes) {
+const Row* run_with_maps(const Condition& condition, std::optional<run::AttentionMaps>& maps,
+                         std::string& notes) {
   const auto say = [&](const std::string& text) { notes += notice(escape_html(text)); };
-  for (const RunRecord* run : condition.runs) {
+  for (const Row* run : condition.runs) {
     const std::filesystem::path path = run->dir / run::kMapsFile;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) continue;
@@ -129,7 +129,7 @@ Section attention_section(const Input& input) {
       continue;
     }
     std::optional<run::AttentionMaps> maps;
-    const RunRecord* run = run_with_maps(*condition, maps, notes);
+    const Row* run = run_with_maps(*condition, maps, notes);
     if (!run) continue;
     for (const Index head : selected_heads(maps->layers.back(), wanted))
       heads.push_back(head_json(arm.name, *run, *maps, head));

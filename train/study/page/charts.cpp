@@ -17,8 +17,8 @@ namespace {
 /// Names that runs of the study logged as numbers.
 std::set<std::string> logged_numbers(const Study& study) {
   std::set<std::string> names;
-  for (const RunRecord* run : study.runs())
-    for (const auto& [name, column] : run->metrics.columns) names.insert(name);
+  for (const Row* run : study.runs())
+    for (const auto& [name, column] : run->curves().metrics.columns) names.insert(name);
   return names;
 }
 

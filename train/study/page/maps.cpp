@@ -59,12 +59,12 @@ Panel step_map(const std::string& arm, const std::vector<MapRow>& rows, std::siz
   return map;
 }
 
-std::vector<std::pair<std::string, const RunRecord*>> shown_runs(const Input& input) {
-  std::vector<std::pair<std::string, const RunRecord*>> runs;
+std::vector<std::pair<std::string, const Row*>> shown_runs(const Input& input) {
+  std::vector<std::pair<std::string, const Row*>> runs;
   for (const Arm& arm : input.study.arms) {
     const Condition* condition = shown_condition(input, arm);
     if (!condition) continue;
-    const std::vector<const RunRecord*> complete = condition->complete();
+    const std::vector<const Row*> complete = condition->complete();
     if (!complete.empty()) runs.emplace_back(arm.name, complete.front());
   }
   return runs;
@@ -82,13 +82,13 @@ std::pair<std::string, std::string> grid_place(const std::string& metric) {
 Panel accuracy_map(const Arm& arm, const Condition& condition) {
   std::map<std::pair<std::string, std::string>, std::vector<double>> found;
   std::set<std::string> rows, columns;
-  for (const RunRecord* run : condition.complete()) {
-    for (const auto& [name, values] : run->metrics.columns) {
+  for (const Row* run : condition.complete()) {
+    for (const auto& [name, values] : run->curves().metrics.columns) {
       const auto place = grid_place(name);
       if (place.first.empty()) continue;
       rows.insert(place.first);
       columns.insert(place.second);
-      const Series accuracy = curve(run->metrics, name);
+      const Series accuracy = curve(run->curves().metrics, name);
       if (!accuracy.value.empty()) found[place].push_back(accuracy.value.back());
     }
   }
@@ -126,12 +126,12 @@ void sort_names(std::vector<std::string>& names) {
 }
 
 Section layers_section(const Input& input) {
-  std::vector<std::pair<std::string, const RunRecord*>> runs;
+  std::vector<std::pair<std::string, const Row*>> runs;
   std::size_t rows = 1, left_out = 0;
   for (const auto& shown : shown_runs(input)) {
     std::size_t more = 0;
     for (const MapChart& chart : input.charts.maps) {
-      more += map_rows(shown.second->metrics, chart.name).size();
+      more += map_rows(shown.second->curves().metrics, chart.name).size();
     }
     if ((rows + more) * kFewest > kCells && !runs.empty()) {
       ++left_out;
@@ -145,7 +145,7 @@ Section layers_section(const Input& input) {
   for (const MapChart& chart : input.charts.maps) {
     std::vector<Panel> panels;
     for (const auto& [arm, run] : runs) {
-      const std::vector<MapRow> found = map_rows(run->metrics, chart.name);
+      const std::vector<MapRow> found = map_rows(run->curves().metrics, chart.name);
       if (!found.empty()) panels.push_back(step_map(arm, found, columns));
     }
     if (panels.empty()) continue;

@@ -23,9 +23,9 @@ using namespace page;
 
 std::string subtitle_of(const Study& study) {
   const auto runs = study.runs();
-  const auto diverged = std::ranges::count_if(runs, &RunRecord::diverged);
+  const auto diverged = std::ranges::count_if(runs, &Row::diverged);
   std::set<std::uint64_t> seeds;
-  for (const RunRecord* run : runs) seeds.insert(run->seed);
+  for (const Row* run : runs) seeds.insert(run->seed);
   const auto count = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
   };
@@ -51,9 +51,8 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
   const std::vector<LrCurve> curves = lr_curves(study);
   const Input input{study, curves, best_lr(study, curves), select_charts(study)};
   const std::vector<std::string> arms = study.arm_names();
-  const Section drawn = curves_section(input), grid = grid_section(study),
-                accuracy = accuracy_section(input), layers = layers_section(input),
-                attention = attention_section(input);
+  const Section drawn = curves_section(input), accuracy = accuracy_section(input),
+                layers = layers_section(input), attention = attention_section(input);
   Framed page{.title = title,
               .subtitle = subtitle_of(study),
               .sections = notices(study, parts.notes),
@@ -62,15 +61,12 @@ Framed make_page(const Study& study, const std::string& title, const PageParts& 
   page.add("runs", "Runs", runs_section(study, curves, page_dir));
   page.add("learning-rate", "Learning rate", lr_section(study, curves));
   page.add("curves", "Curves", drawn.html);
-  page.add("grid", "Grid", grid.html);
   page.add("verdicts", "Verdicts", parts.claims ? verdicts_section(*parts.claims) : "");
   page.add("accuracy", "Accuracy", accuracy.html);
   page.add("layers", "Layers", layers.html);
   page.add("attention", "Attention", attention.html);
   page.add("config", "Config", differences(configs(study), arms));
-  page.add("commands", "Commands", commands(study));
-  page.add("environment", "Environment", differences(environments(study), arms));
-  page.data["maps"] = {{"grid", grid.data}, {"accuracy", accuracy.data}, {"layers", layers.data}};
+  page.data["maps"] = {{"accuracy", accuracy.data}, {"layers", layers.data}};
   page.data["attention"] = attention.data;
   return page;
 }

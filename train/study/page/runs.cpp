@@ -23,7 +23,8 @@ constexpr std::size_t kFewRuns = 12;
 constexpr const char* kFigureNote =
     "Lines are means over the seeds of the ladder, and bands reach from the lowest to the highest "
     "seed. Stars mark lr* with its 95 % interval. Hollow marks and \"of the ladder\" come from the "
-    "seeds that chose the rates. A shift of the optimum does not change the sensitivity, so read it "
+    "seeds that chose the rates. A shift of the optimum does not change the sensitivity, so read "
+    "it "
     "with the curve.";
 
 /// Returns links to the files of a run, relative to the directory of the page.
@@ -45,7 +46,7 @@ std::string file_links(const fs::path& run, const fs::path& page_dir) {
 std::string per_run_table(const Study& study, const fs::path& page_dir) {
   std::vector<RowMark> marks;
   for (std::size_t arm = 0; arm < study.arms.size(); ++arm) {
-    for (const RunRecord* run : study.arms[arm].runs())
+    for (const Row* run : study.arms[arm].runs())
       marks.push_back({arm, run->diverged(), file_links(run->dir, page_dir)});
   }
   const system::Table table = run_table(study);
@@ -96,8 +97,8 @@ std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
       "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">{}</span> "
       "{}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
       wide ? "" : " class=\"beside\"", curves.front().unit,
-      csv_link("learning_rate.csv", lr_csv(curves)),
-      lr_curve_svg(curves, SvgKind::inlined), table.rows.empty() ? "" : with_arms(table, study),
+      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
+      table.rows.empty() ? "" : with_arms(table, study),
       note(escape_html(lr_note(study)) + " " + kFigureNote));
   for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
   return html;

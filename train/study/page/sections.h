@@ -1,10 +1,9 @@
 #pragma once
 // The sections of the page, each in the source of its name:
 //   runs        tables of runs and learning rates, and verdicts on claims
-//   settings    configurations, commands, environments
+//   settings    configurations
 // The script draws the pictures of the others from data:
 //   curves      metrics over the steps
-//   grid        the loss over two or more varied keys, as heat maps
 //   maps        metrics of each layer over the steps, and accuracy by difficulty of a task
 //   attention   maps of selected heads, from attention_maps.h5
 
@@ -131,9 +130,6 @@ using KeyValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
 std::string differences(const KeyValues& keys, std::span<const std::string> arms);
 
 KeyValues configs(const Study& study);
-KeyValues environments(const Study& study);
-
-std::string commands(const Study& study);
 
 /// Returns notices to read before comparing: `notes`, several tasks, unfinished runs.
 std::string notices(const Study& study, std::span<const std::string> notes);
@@ -147,10 +143,6 @@ struct Section {
 /// Returns curves. Data: {"lrs", "lr", "arms", "conditions", "charts"}, as page/js/data.js reads
 /// it.
 Section curves_section(const Input& input);
-
-/// Returns the final loss in the baseline's task over two keys outside attention, if at least two
-/// vary. Data: heat maps.
-Section grid_section(const Study& all);
 
 /// Returns one heat map per map of the charts, with one panel per arm: its first complete run at
 /// the shown learning rate. Data: heat maps.

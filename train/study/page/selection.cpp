@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 
@@ -16,18 +15,13 @@ namespace difftape::study::page {
 
 namespace {
 
-/// Returns a number of "data" in env.json; NaN unless it is equal in all runs.
-double shared_number(const Study& study, const char* key) {
-  double shared = kNaN;
-  for (const RunRecord* run : study.runs()) {
-    const auto data = run->env.value("data", nlohmann::ordered_json());
-    const auto value = data.is_object() ? data.find(key) : data.end();
-    if (!data.is_object() || value == data.end() || !value->is_number()) return kNaN;
-    const auto number = value->get<double>();
-    if (!std::isfinite(number) || (!std::isnan(shared) && number != shared)) return kNaN;
-    shared = number;
-  }
-  return shared;
+/// Returns a fact of the data; NaN unless it is equal in all runs.
+double shared_number(const Study& study, const char* fact) {
+  const std::vector<const Row*> runs = study.runs();
+  const std::string shared = runs.front()->fact(fact);
+  const bool equal =
+      std::ranges::all_of(runs, [&](auto* run) { return run->fact(fact) == shared; });
+  return equal ? system::read_number<double>(shared).value_or(kNaN) : kNaN;
 }
 
 /// Values of several runs at a step.
@@ -76,16 +70,16 @@ std::vector<Level> levels_of(const CurveChart& chart, const Study& study) {
 }
 
 Series training_clock(const Condition& condition) {
-  const auto steps = [](const RunRecord* run) { return run->metrics.step.size(); };
-  const RunRecord& run = **std::ranges::max_element(condition.runs, {}, steps);
-  const Series clock = measures::training_clock(run);
+  const auto steps = [](const Row* run) { return run->curves().metrics.step.size(); };
+  const Row& run = **std::ranges::max_element(condition.runs, {}, steps);
+  const Series clock = measures::training_clock(run.curves());
   return clock.value.empty() || clock.value.back() == 0 ? Series{} : clock;
 }
 
 SeedCurve seed_curve(const Condition& condition, const std::string& metric) {
   std::map<double, AtStep> steps;
-  for (const RunRecord* run : condition.runs) {
-    const Series values = curve(run->metrics, metric);
+  for (const Row* run : condition.runs) {
+    const Series values = curve(run->curves().metrics, metric);
     for (std::size_t i = 0; i < values.step.size(); ++i) {
       const double value = values.value[i];
       if (!svg::fits_axis(value)) continue;
@@ -141,8 +135,8 @@ Series decimate(const Series& series, std::size_t points) {
 
 Series seed_spikes(const Condition& condition, const std::string& metric) {
   std::vector<std::pair<double, double>> marks;
-  for (const RunRecord* run : condition.runs) {
-    const Series found = stats::finite(measures::counted_spikes(*run, metric.c_str()));
+  for (const Row* run : condition.runs) {
+    const Series found = stats::finite(measures::counted_spikes(run->curves(), metric.c_str()));
     for (std::size_t i = 0; i < found.step.size(); ++i) {
       if (!svg::fits_axis(found.value[i])) continue;
       marks.emplace_back(found.step[i], found.value[i]);
@@ -159,7 +153,7 @@ Series seed_spikes(const Condition& condition, const std::string& metric) {
 
 std::vector<double> divergences(const Condition& condition) {
   std::vector<double> steps;
-  for (const RunRecord* run : condition.runs) {
+  for (const Row* run : condition.runs) {
     const auto& diverged = run->status.diverged;
     if (diverged) steps.push_back(static_cast<double>(diverged->step));
   }

@@ -4,7 +4,7 @@
 #include "layers/cost.h"
 #include "train/run/loop/step.h"
 #include "train/run/records/progress.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 #include "train/study/sweep/run_progress.h"
 #include "train/study/sweep/sweep.h"
 #include "train/study/sweep/worker.h"

@@ -76,7 +76,7 @@ class RunMaker {
   SweepRun resolve(size_t i, Index seed, const SweptPoint& lrs, const SweptPoint& point) {
     const ArmSource& arm = source_.arms[i];
     run::Assignments values = values_[i];
-    SweepRun run{arm.name, true, {}, {}};
+    SweepRun run{arm.name, true, {}};
     for (const std::string& text : source_.overrides) values.add_override(text);
     std::string lr, others;
     const auto add = [&](const SweptValue& value) {

@@ -5,22 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <map>
-#include <set>
-#include <tuple>
 
 #include "core/error.h"
 #include "layers/cost.h"
 #include "train/run/checkpoint/checkpoint.h"
-#include "train/run/config/fields.h"
 #include "train/run/loop/continuation.h"
 #include "train/run/loop/step.h"
 #include "train/run/loop/train_state.h"
 #include "train/run/records/metrics.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
+#include "train/study/compare/runs_csv.h"
 #include "train/system/files.h"
 #include "train/system/number.h"
-#include "train/system/text_table.h"
 
 namespace difftape::study {
 namespace {
@@ -43,7 +39,9 @@ void read_state(const fs::path& dir, RunProgress& progress) {
   }
 }
 
-RunProgress inspect_directory(const SweepRun& run) {
+}  // namespace
+
+RunProgress inspect(const SweepRun& run) {
   const fs::path dir = run.config().run.out;
   RunProgress progress;
   progress.selected = run.selected;
@@ -60,26 +58,6 @@ RunProgress inspect_directory(const SweepRun& run) {
   progress.on_disk = fs::exists(dir / "status.json", ignored);
   read_state(dir, progress);
   return progress;
-}
-
-/// Returns the row of a run. It is empty if the run cannot be read; its state is then "failed".
-IndexRow measured(const fs::path& dir) {
-  try {
-    return index_row(load_run(dir));
-  } catch (const Error&) {
-    return {};
-  }
-}
-
-}  // namespace
-
-RunProgress inspect(const SweepRun& run) {
-  RunProgress here = inspect_directory(run);
-  if (run.taken == nullptr || here.complete()) return here;
-  RunProgress taken{.taken = true, .selected = run.selected};
-  taken.state = *from_string<RunState>(run.taken->at("state"));
-  taken.step = taken.done = run.config().train.steps;
-  return taken;
 }
 
 void read_last_step(const fs::path& run_dir, RunProgress& progress) {
@@ -150,7 +128,7 @@ std::string describe_result(const fs::path& run_dir, const RunProgress& progress
     return progress.state == RunState::stopped ? progress.error : "failed: " + progress.error;
   }
   try {
-    const RunRecord run = load_run(run_dir);
+    const Row run = load_run(run_dir);
     const double loss = run.number("val_loss");
     return describe_state(run.status) +
            (std::isfinite(loss) ? fmt::format(", val {:.4f}", loss) : "") +
@@ -179,112 +157,33 @@ double flops_per_step(const run::Config& config) {
          static_cast<double>(tokens_per_step(config));
 }
 
-std::string take_results(SweepConfig& sweep) {
-  std::map<std::tuple<std::string, double, std::string>, const IndexRow*> known;
-  for (const IndexRow& row : sweep.results->rows) {
-    if (!is_complete(row)) continue;
-    const double lr = system::read_number<double>(row.at("lr")).value_or(0);
-    known[{row.at("arm"), lr, row.at("seed")}] = &row;
-  }
-  for (SweepRun& run : sweep.runs) {
-    const run::Config& config = run.config();
-    const auto found =
-        known.find({config.run.arm, config.optim.lr, fmt::to_string(config.run.seed)});
-    if (found == known.end()) continue;
-    const std::string& made = found->second->at("config");
-    const std::string wanted = run::result_digest(config);
-    if (made != wanted) {
-      const run::FlatConfig row(found->second->begin(), found->second->end());
-      const std::string keys =
-          in_words(run::differences(row, run::result_config(config)), " there");
-      return fmt::format(
-          "{} contains {} of seed {} with another configuration: {}; remove sweep.results, or use "
-          "that configuration in the sweep",
-          sweep.results->file.string(), found->second->at("name"), config.run.seed,
-          keys.empty() ? fmt::format("its digest is {}, not {}", made, wanted) : keys);
-    }
-    run.taken = found->second;
-  }
-  return "";
-}
-
-SweepIndex::SweepIndex(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.runs.size()) {
-  const fs::path path = fs::path(sweep.out) / kIndexFile;
+SweepRuns::SweepRuns(const SweepConfig& sweep) : sweep_(&sweep), rows_(sweep.runs.size()) {
+  const fs::path path = fs::path(sweep.out) / kRunsFile;
   std::error_code ignored;
-  const bool other = fs::exists(path, ignored) &&
-                     (!fs::is_regular_file(path, ignored) ||
-                      !system::read_text(path).starts_with("name,arm,seed,lr,state,"));
-  if (other) {
-    throw OutputError(fmt::format(
-        "{} already exists and is not the index of a sweep; move it, or choose another directory "
-        "with --out",
-        path.string()));
-  }
-  std::set<std::string> differ{"model.d_model"};
-  std::set<std::string> swept(sweep.swept.begin(), sweep.swept.end());
-  for (const SweepRun& run : sweep.runs) {
-    const run::FlatConfig flat = run::result_config(run.config());
-    if (shared_.empty()) shared_ = flat;
-    for (std::size_t i = 0; i < flat.size(); ++i) {
-      if (flat[i] != shared_[i]) differ.insert(flat[i].first);
-    }
-  }
-  std::erase_if(swept, [](const auto& key) { return run::has_flag(key, run::kNamesData); });
-  differ.insert(swept.begin(), swept.end());
-  differ.erase("run.seed");  // every index has this column
-  std::erase_if(shared_, [&](const auto& each) {
-    return differ.contains(each.first) || each.first == "run.seed";
-  });
-  keys_.assign(differ.begin(), differ.end());
+  if (!fs::exists(path, ignored) || (fs::is_regular_file(path, ignored) && is_runs_csv(path)))
+    return;
+  throw OutputError(fmt::format(
+      "{} already exists and does not contain the runs of a sweep; move it, or choose another "
+      "directory with --out",
+      path.string()));
 }
 
-void SweepIndex::update(std::size_t i, const RunProgress& progress) {
-  const SweepRun& run = sweep_->runs[i];
-  const run::Config& config = run.config();
-  IndexRow row;
-  if (progress.taken) {
-    row = *run.taken;
-    row["dir"] = "";
-    row["from"] = sweep_->results_folder;
-  } else {
-    const bool started = progress.on_disk && progress.state != run::RunState::queued;
-    if (started) row = measured(config.run.out);
-    row["config"] = run::result_digest(config);
-    row["dir"] = fs::path(config.run.out).filename().string();
-  }
-  row["name"] = config.run.name;
-  row["arm"] = config.run.arm;
-  row["seed"] = fmt::to_string(config.run.seed);
-  row["lr"] = system::csv_number(config.optim.lr);
-  row["state"] = to_string(progress.state);
-  row["baseline"] = sweep_->baseline;
-  for (const run::FlatConfig& flat : {flat_config(config), run::result_config(config)}) {
-    for (const auto& [key, value] : flat) {
-      if (std::ranges::binary_search(keys_, key)) row[key] = value;
+void SweepRuns::update(std::size_t i, const RunProgress& progress) {
+  const run::Config& config = sweep_->runs[i].config();
+  Row row = planned_row(config, config.run.out);
+  if (progress.on_disk && progress.state != RunState::queued) {
+    try {
+      row = load_run(config.run.out);
+    } catch (const Error&) {  // the report lists it; its state is "failed"
     }
   }
+  row.status.state = progress.state;
+  row.facts["baseline"] = sweep_->baseline;
   rows_[i] = std::move(row);
 }
 
-void SweepIndex::write() const {
-  std::set<std::string> domains;
-  for (const IndexRow& row : rows_) {
-    for (const auto& [column, text] : row) {
-      if (column.starts_with("val_loss/")) domains.insert(column);
-    }
-  }
-  std::vector<std::string> columns = index_columns();
-  const auto provenance = std::ranges::find(columns, "config");
-  columns.insert(provenance, domains.begin(), domains.end());
-  columns.insert(columns.end(), keys_.begin(), keys_.end());
-  std::string index = system::csv_line(columns), shared = "key,value\n";
-  for (const IndexRow& row : rows_) {
-    index += system::csv_line(
-        mapped(columns, [&](const std::string& column) { return field_of(row, column); }));
-  }
-  for (const auto& [key, value] : shared_) shared += system::csv_line(std::vector{key, value});
-  system::replace_text(fs::path(sweep_->out) / kSharedFile, shared);
-  system::replace_text(fs::path(sweep_->out) / kIndexFile, index);
+void SweepRuns::write() const {
+  system::replace_text(fs::path(sweep_->out) / kRunsFile, runs_csv(rows_, sweep_->out));
 }
 
 }  // namespace difftape::study

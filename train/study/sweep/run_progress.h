@@ -1,6 +1,6 @@
 #pragma once
-// Tracks the progress of a sweep's runs: on disk before the sweep resumes, in index.csv
-// (compare/run_index.h), and while workers train. A terminal shows permanent lines and, below
+// Tracks the progress of a sweep's runs: on disk before the sweep resumes, in runs.csv
+// (compare/runs_csv.h), and while workers train. A terminal shows permanent lines and, below
 // them, a table that is rewritten in place; other consoles get the lines only.
 
 #include <filesystem>
@@ -24,7 +24,6 @@ namespace difftape::study {
 struct RunProgress {
   run::RunState state = run::RunState::queued;
   bool on_disk = false;  ///< the directory contains this run with its status.json
-  bool taken = false;    ///< complete in the results of another sweep, and not here
   bool selected = true;  ///< to be trained in this sweep unless it is complete
   Index done = 0;        ///< steps already done when the run resumes or resumed
   Index step = 0;        ///< the last logged step
@@ -37,9 +36,8 @@ struct RunProgress {
 };
 
 /// Returns the progress of a run by its directory: new, complete, or interrupted, which is queued
-/// again. A run that cannot be read has failed. A run that is complete only in the results of
-/// another sweep counts as complete, with nothing on disk. Throws OutputError if the directory of a
-/// selected run contains anything else.
+/// again. A run that cannot be read has failed. Throws OutputError if the directory of a selected
+/// run contains anything else.
 RunProgress inspect(const SweepRun& run);
 
 /// Reads the last logged step and its loss.
@@ -91,27 +89,20 @@ double sweep_eta(std::span<const SweepRun> runs, std::span<const RunProgress> pr
 /// Returns the floating-point operations of one training step.
 double flops_per_step(const run::Config& config);
 
-/// Marks the runs that are complete in SweepConfig::results, matched by arm, learning rate, seed
-/// and configuration. Returns how the configuration of a run there differs, or nothing.
-std::string take_results(SweepConfig& sweep);
-
-/// Maintains `<sweep>/index.csv` and the files next to it. Columns are index_columns(), losses of
-/// domains, and the keys that are swept or differ between runs, in the order of the sweep.
-class SweepIndex {
+/// Maintains `<sweep>/runs.csv`.
+class SweepRuns {
  public:
-  /// Throws OutputError if index.csv exists and was not written by a sweep.
-  explicit SweepIndex(const SweepConfig& sweep);
+  /// Throws OutputError if runs.csv exists and was not written by a sweep.
+  explicit SweepRuns(const SweepConfig& sweep);
 
-  /// Reads a run again and replaces its row. Measured values stay empty if it cannot be read.
+  /// Reads a run again and replaces its row. Numbers stay empty if it cannot be read.
   void update(std::size_t run, const RunProgress& progress);
-  /// Replaces the files. Throws OutputError.
+  /// Replaces the file. Throws OutputError.
   void write() const;
 
  private:
   const SweepConfig* sweep_;
-  std::vector<std::string> keys_;  ///< columns of the configuration
-  run::FlatConfig shared_;         ///< the other keys, which are equal in all runs
-  std::vector<IndexRow> rows_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace difftape::study

@@ -56,42 +56,6 @@ std::string keys_of_data(const run::Config& config) {
   return text;
 }
 
-/// Returns the digest of the local data that a run with this configuration reads.
-std::string digest_here(const run::Config& config) {
-  const auto info = make_dataset(config.data, config.model, config.run.seed)->info();
-  return data_digest(
-      {{"data", info.value("xxh3_128", "")}, {"val_data", info.value("val_xxh3_128", "")}});
-}
-
-/// Throws DataError if runs taken from results were trained on other data than the local files.
-/// Missing files matter only if a run that reads them is still to be trained.
-void require_data_of_results(const SweepConfig& sweep, const std::vector<RunProgress>& progress) {
-  const auto data_keys = [&](std::size_t run) { return keys_of_data(sweep.runs[run].config()); };
-  std::set<std::string> waiting;  // data that queued runs read
-  for (std::size_t i = 0; i < progress.size(); ++i) {
-    if (progress[i].waits()) waiting.insert(data_keys(i));
-  }
-  std::map<std::string, std::string> digests;  // by data; empty: missing
-  for (std::size_t i = 0; i < progress.size(); ++i) {
-    const std::string made = progress[i].taken ? data_digest(*sweep.runs[i].taken) : "";
-    if (made.empty()) continue;
-    const auto [known, is_new] = digests.emplace(data_keys(i), "");
-    std::string& digest = known->second;
-    if (is_new) {
-      try {
-        digest = digest_here(sweep.runs[i].config());
-      } catch (const Error&) {
-        if (waiting.contains(known->first)) throw;
-      }
-    }
-    if (digest.empty() || digest == made) continue;
-    throw DataError(fmt::format(
-        "{}: {} was trained on data with the digest {}, but the local data has the digest {}; copy "
-        "the same files here, or remove sweep.results",
-        sweep.results->file.string(), sweep.runs[i].taken->at("name"), made, digest));
-  }
-}
-
 /// Prints tables and verdicts, and writes them to files of the sweep.
 void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
   const Study study = make_study_so_far(collection.runs, sweep.baseline);
@@ -125,16 +89,13 @@ void keep_claims(const ClaimsFile& claims, const fs::path& out) {
 system::Exit compare_runs(const SweepConfig& sweep, const std::vector<RunProgress>& progress,
                           std::ostream& console) {
   std::vector<fs::path> dirs;
-  std::vector<RunRecord> taken;
-  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i)
     if (progress[i].on_disk) dirs.emplace_back(sweep.runs[i].config().run.out);
-    if (progress[i].taken) taken.push_back(record_of(*sweep.results, *sweep.runs[i].taken));
-  }
-  if (dirs.empty() && taken.empty()) return system::Exit::ok;
+  if (dirs.empty()) return system::Exit::ok;
   try {
-    Collection collection = collect_runs(dirs, std::move(taken));
+    Collection collection = collect_runs(dirs);
     std::stable_partition(collection.runs.begin(), collection.runs.end(),
-                          [&](const RunRecord& run) { return run.arm == sweep.baseline; });
+                          [&](const Row& run) { return run.arm == sweep.baseline; });
     for (const std::string& note : collection.notes) console << note << "\n";
     compare(sweep, collection, console);
   } catch (const Error& error) {  // runs that cannot be compared are results too
@@ -169,23 +130,22 @@ system::Exit conclude(const SweepConfig& sweep, const std::vector<RunProgress>& 
   return failed != system::Exit::ok ? failed : compared;
 }
 
-/// The directory of a sweep, with the index of its runs.
+/// The directory of a sweep, with the table of its runs.
 class OpenSweep {
  public:
-  explicit OpenSweep(const SweepConfig& sweep) : lock_(created(sweep.out)), index(sweep) {
+  explicit OpenSweep(const SweepConfig& sweep) : lock_(created(sweep.out)), table(sweep) {
     progress = inspect_all(sweep);
     require_data(sweep, progress);
     if (sweep.claims) keep_claims(*sweep.claims, sweep.out);
-    require_data_of_results(sweep, progress);
-    for (std::size_t i = 0; i < progress.size(); ++i) index.update(i, progress[i]);
-    index.write();
+    for (std::size_t i = 0; i < progress.size(); ++i) table.update(i, progress[i]);
+    table.write();
   }
 
  private:
   system::DirectoryLock lock_;
 
  public:
-  SweepIndex index;
+  SweepRuns table;
   std::vector<RunProgress> progress;
 };
 
@@ -229,9 +189,7 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
   const run::Config& config = run->config();
   const RunProgress progress = inspect(*run);
   if (progress.complete()) {
-    *request.console << (progress.taken ? sweep.results->file.string() + ": " + name
-                                        : config.run.out)
-                     << " is " << to_string(progress.state) << "\n";
+    *request.console << config.run.out << " is " << to_string(progress.state) << "\n";
     return system::Exit::ok;
   }
   run::TrainRequest to_train = train_request(*run, progress, request);
@@ -242,44 +200,41 @@ system::Exit train_one(const SweepConfig& sweep, const std::string& name,
 
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   const system::DirectoryLock lock(created(sweep.out));
-  SweepIndex index(sweep);
+  SweepRuns table(sweep);
   std::vector<RunProgress> progress;
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     progress.push_back(inspect(sweep.runs[i]));
-    index.update(i, progress[i]);
+    table.update(i, progress[i]);
   }
-  index.write();
+  table.write();
   *request.console << describe_counts(progress, std::nan("")) << "\n";
   return conclude(sweep, progress, *request.console);
 }
 
 system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   OpenSweep open(sweep);
-  SweepIndex& index = open.index;
+  SweepRuns& runs = open.table;
   std::vector<RunProgress>& progress = open.progress;
   const system::StopRequest stop;
   StatusTable table(*request.console, run::console_style(request.console_descriptor));
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
-  const auto taken = std::ranges::count_if(progress, &RunProgress::taken);
-  table.line(fmt::format(
-      "{} of {} runs are already trained{}", complete, progress.size(),
-      taken == 0 ? "" : fmt::format(", {} of them in {}", taken, sweep.results->file.string())));
+  table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
   std::vector<const run::Config*> left;
   for (std::size_t i = 0; i < progress.size(); ++i) {
     if (progress[i].waits()) left.push_back(&sweep.runs[i].config());
   }
   if (!left.empty()) {
     const auto changed = [&](std::size_t run) {
-      index.update(run, progress[run]);
+      runs.update(run, progress[run]);
       try {
-        index.write();
+        runs.write();
       } catch (const OutputError& error) {  // training continues; the end writes it again
         table.line(error.what());
       }
     };
     const Layout layout = choose_layout(left, request.jobs);
     train_in_workers(sweep, request, layout, stop, progress, table, changed);
-    index.write();
+    runs.write();
   }
   if (stop.received() != system::Exit::ok) {
     table.line(describe_counts(progress, std::nan("")));

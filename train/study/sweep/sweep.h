@@ -24,7 +24,7 @@ struct SweepRequest {
 };
 
 /// Trains the selected runs in worker processes, each in its run directory. It maintains
-/// <out>/index.csv and compares all existing runs, on the console and in files of <out>. Complete
+/// <out>/runs.csv and compares all existing runs, on the console and in files of <out>. Complete
 /// runs with the same configuration are kept; interrupted ones resume. A diverged run is a result.
 /// A failed run is reported and does not stop the others, unless none can use its data. Returns ok,
 /// the code of the signal that stopped the sweep, or the code of the first failed run. Before any
@@ -34,13 +34,13 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 // The parts of run_sweep for runs that independent processes train.
 
-/// Creates the directory, index.csv and the copy of the claims. Returns the names of the selected
+/// Creates the directory, runs.csv and the copy of the claims. Returns the names of the selected
 /// runs that are not complete.
 std::vector<std::string> start_elsewhere(const SweepConfig& sweep);
 /// Trains or resumes the run of that name in this process. Throws UsageError for an unknown name.
 system::Exit train_one(const SweepConfig& sweep, const std::string& name,
                        const SweepRequest& request);
-/// Updates index.csv and compares the existing runs.
+/// Updates runs.csv and compares the existing runs.
 system::Exit compare_sweep(const SweepConfig& sweep, const SweepRequest& request);
 
 /// Throws MissingInput, DataError or ConfigError if runs are left to train and none of them can use

@@ -66,7 +66,6 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
       errors.add(claim.location, fmt::format("claims.{}: {}{}", claim.id, no_arm(name, meant),
                                              swept ? "; names of arms include swept values" : ""));
     }
-    if (claim.has_value()) continue;
     check_task(claim, claim.arm, claim.reference);
     if (claim.compared_with)
       check_task(claim, claim.compared_with->arm, claim.compared_with->reference);
@@ -129,7 +128,6 @@ class SweepReader {
     sweep.runs = make_runs(source, errors_);
     if (sweep.claims && !errors_.any())
       check_claims(*sweep.claims, sweep.runs, all_.find("sweep.claims")->value.location, errors_);
-    read_results(settings, sweep);
     for (SweepRun& run : sweep.runs)
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
@@ -192,17 +190,6 @@ class SweepReader {
                 fmt::format("{}: {} does not exist; the path is relative to {}", key, path.string(),
                             given->location.line > 0 ? "this file" : "the working directory"));
     return std::nullopt;
-  }
-
-  void read_results(const run::SweepSettings& settings, SweepConfig& sweep) {
-    const auto folder = existing_path("sweep.results", settings.results);
-    if (!folder || errors_.any()) return;
-    sweep.results = std::make_shared<const RunIndex>(read_index(*folder / kIndexFile));
-    const fs::path from = fs::absolute(path_).parent_path(), named = settings.results;
-    sweep.results_folder = named.is_relative() ? named : folder->lexically_relative(from);
-    const std::string difference = take_results(sweep);
-    if (!difference.empty())
-      errors_.add(all_.find("sweep.results")->value.location, "sweep.results: " + difference);
   }
 
   /// Resolves the baseline: a name in sweep.arms, which means its first run, or a whole run.arm.

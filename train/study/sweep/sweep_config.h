@@ -7,7 +7,6 @@
 //     name: quickstart                 # default: the name of the file
 //     baseline: softmax                # default: the first arm
 //     claims: ../claims/mine.yaml      # claims to decide (compare/claims/claims_file.h)
-//     results: ../../results/mine      # complete runs of this index.csv are not trained again
 //     only: [softmax, diff_v1]         # default: all arms are trained
 //     seeds: [1, 2, 3]                 # default: [run.seed]
 //     lr: [1.0e-3, 3.0e-3]             # or wortsman: 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1
@@ -19,7 +18,6 @@
 //       diff_v1: {model.attention.kind: diff_v1}
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +26,7 @@
 #include "train/run/config/sweep_settings.h"
 #include "train/study/compare/claims/claims_file.h"
 #include "train/study/compare/lr_curves.h"
-#include "train/study/compare/run_index.h"
+#include "train/study/compare/row.h"
 
 namespace difftape::study {
 
@@ -36,7 +34,6 @@ namespace difftape::study {
 struct SweepRun {
   std::string base_arm;  ///< as in sweep.arms; run.arm adds the values swept by grid and zip
   bool selected = true;  ///< selected for training by sweep.only or --arms
-  const IndexRow* taken = nullptr;  ///< row of SweepConfig::results with this run complete
   run::ResolvedConfig resolved;
 
   const run::Config& config() const { return resolved.config; }
@@ -47,10 +44,6 @@ struct SweepConfig {
   std::string baseline;  ///< the run.arm that others are compared with
   std::string out;       ///< folder of the sweep
   std::optional<ClaimsFile> claims;
-  /// The index of sweep.results, shared by copies, and its folder as the sweep file writes it; an
-  /// absolute path becomes relative to the sweep file.
-  std::shared_ptr<const RunIndex> results;
-  std::string results_folder;
   std::vector<std::string> swept;  ///< keys set by sweep.lr, grid and zip
   /// Ordered by seed, so that a part of a sweep is balanced; then by learning rate, arm, and values
   /// of grid and zip.

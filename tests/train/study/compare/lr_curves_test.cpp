@@ -27,7 +27,7 @@ TEST(LrCurves, have_one_optimum_per_size_and_a_gap_of_the_ladder) {
   std::vector<Result> results;
   add_ladders(results, "32");
   add_ladders(results, "64");
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const std::vector<LrCurve> curves = lr_curves(make_study(runs, "softmax"));
   ASSERT_EQ(curves.size(), 4u);
   for (const LrCurve& curve : curves) {
@@ -59,7 +59,7 @@ TEST(LrCurves, keep_all_seeds_of_the_ladder_while_an_extension_has_only_some) {
       results.push_back(more);
     }
   }
-  const std::vector<RunRecord> partial = records(results);
+  const std::vector<Row> partial = records(results);
   const std::vector<LrCurve> curves = lr_curves(make_study(partial, "softmax"));
   EXPECT_THAT(curves[1].seeds, ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(curves[1].ladder.size(), 4u);
@@ -69,7 +69,7 @@ TEST(LrCurves, keep_all_seeds_of_the_ladder_while_an_extension_has_only_some) {
     more.seed = seed;
     results.push_back(more);
   }
-  const std::vector<RunRecord> extended = records(results);
+  const std::vector<Row> extended = records(results);
   const LrCurve whole = lr_curves(make_study(extended, "softmax"))[1];
   EXPECT_THAT(whole.seeds, ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(whole.ladder.size(), 5u);
@@ -91,7 +91,7 @@ TEST(LrCurves, take_the_gap_from_fresh_seeds_at_each_arms_own_rate_if_possible) 
                        .loss = 1.97 + 0.01 * seed,
                        .config = {{"model.d_model", "32"}, {"train.steps", "32"}}});
   }
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const std::vector<LrCurve> curves = lr_curves(make_study(runs));
   EXPECT_EQ(curves[1].gap.difference.pairs, 3);
   EXPECT_TRUE(curves[1].gap.fresh);
@@ -108,7 +108,7 @@ TEST(LrCurves, take_the_gap_from_arms_that_ran_at_one_rate_each) {
       results.push_back({.lr = 2e-3, .seed = seed, .loss = 2.0 + 0.01 * seed});
       results.push_back({.arm = "v2", .lr = lr, .seed = seed, .loss = 1.97 + 0.01 * seed});
     }
-    const std::vector<RunRecord> runs = records(results);
+    const std::vector<Row> runs = records(results);
     return lr_curves(make_study(runs))[1].gap;
   };
   EXPECT_EQ(gap_at(4e-3).difference.pairs, 2);
@@ -123,7 +123,7 @@ TEST(LrCurves, count_a_diverged_run_with_the_loss_of_a_uniform_guess) {
   for (Result& each : results) {
     if (each.arm == "v2" && each.lr > 7e-3) each.state = run::RunState::diverged;
   }
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const LrCurve v2 = lr_curves(make_study(runs))[1];
   EXPECT_EQ(v2.ladder[3].diverged, 4);
   EXPECT_DOUBLE_EQ(v2.ladder[3].loss.mean, std::log(256.0));
@@ -138,7 +138,7 @@ TEST(LrOptima, are_written_and_read_with_their_seeds_or_a_reason) {
   std::erase_if(results, [](const Result& each) {
     return each.config.at("model.d_model") == "64" && each.arm == "softmax" && each.lr < 1.5e-3;
   });
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const std::string csv = lr_optima_csv(lr_curves(make_study(runs)));
   EXPECT_THAT(csv, StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,seeds,"
                               "reason\nsoftmax,32,820224,0.002,0.002,0.002,2.0250,1 2 3 4,\n"));
@@ -166,7 +166,7 @@ TEST(LrOptima, are_missing_for_two_ladders_of_one_arm_and_size) {
   add_ladders(results, "32");
   for (std::size_t i = results.size() / 2; i < results.size(); ++i)
     results[i].config["train.steps"] = "64";
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   EXPECT_THAT(
       lr_optima_csv(lr_curves(make_study(runs))),
       HasSubstr("softmax,32,820224,,,,,1 2 3 4,\"the runs have two ladders of this arm and "

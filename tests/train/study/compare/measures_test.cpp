@@ -10,7 +10,7 @@ namespace {
 
 /// Returns the sensitivity for final losses of one seed at 1e-3, 1e-2, ...; NaN: diverged.
 double sensitivity(const std::vector<double>& losses) {
-  std::vector<RunRecord> runs;
+  std::vector<Row> runs;
   double lr = 1e-4;
   for (const double loss : losses) {
     Result result{.lr = lr *= 10, .loss = loss};
@@ -34,9 +34,9 @@ TEST(FinalLoss, is_capped_at_the_loss_of_a_uniform_guess_which_diverged_runs_get
 }
 
 /// Returns a run whose gradient norm is 1 with a little noise, and with spikes at these steps.
-RunRecord with_spikes(Index steps, const std::vector<Index>& at, Index done = 0) {
+LoadedRun with_spikes(Index steps, const std::vector<Index>& at, Index done = 0) {
   const RandomStream noise(1, "noise");
-  RunRecord run = record({.config = {{"train.steps", std::to_string(steps)}}});
+  LoadedRun run = loaded_run({.config = {{"train.steps", std::to_string(steps)}}});
   run.metrics = {};
   run.status.steps = steps;
   run.status.step = done > 0 ? done : steps;
@@ -55,7 +55,7 @@ TEST(SpikeCount, skips_the_first_tenth_of_the_steps) {
 }
 
 TEST(SpikeCount, is_scaled_to_the_whole_length_of_a_diverged_run) {
-  const RunRecord run = with_spikes(1000, {200, 400}, 550);
+  const LoadedRun run = with_spikes(1000, {200, 400}, 550);
   EXPECT_DOUBLE_EQ(measures::spike_count(run, "optim/grad_norm"), 2 * 900 / 450.0);
   EXPECT_TRUE(std::isnan(measures::spike_count(with_spikes(1000, {}, 100), "optim/grad_norm")));
 }
@@ -86,8 +86,8 @@ TEST(Tail, is_the_99th_percentile_over_the_median_after_the_first_tenth) {
 }
 
 /// Returns a run with gradient norm step^power and these learning rates.
-RunRecord growing(Index steps, double power, const std::function<double(Index)>& lr) {
-  RunRecord run = with_spikes(steps, {});
+LoadedRun growing(Index steps, double power, const std::function<double(Index)>& lr) {
+  LoadedRun run = with_spikes(steps, {});
   for (Index step = 1; step <= steps; ++step) {
     const auto row = static_cast<std::size_t>(step - 1);
     run.metrics.columns["optim/lr"].set(row, lr(step));
@@ -98,7 +98,7 @@ RunRecord growing(Index steps, double power, const std::function<double(Index)>&
 
 TEST(LateGrowth, uses_the_steps_before_the_learning_rate_falls) {
   const auto falls_at_800 = [](Index step) { return step <= 800 ? 0.01 : 0.001; };
-  RunRecord run = growing(1000, 1.5, falls_at_800);
+  LoadedRun run = growing(1000, 1.5, falls_at_800);
   for (std::size_t i = 800; i < 1000; ++i) run.metrics.columns["optim/grad_norm"].set(i, 1e9);
   EXPECT_NEAR(measures::late_growth(run, "optim/grad_norm"), 1.5, 1e-9);
   EXPECT_LT(measures::late_variation(run, "optim/grad_norm"), 1);
@@ -110,13 +110,13 @@ TEST(LateGrowth, uses_the_steps_before_the_learning_rate_falls) {
 }
 
 TEST(LayerNumbers, come_from_the_last_step_and_only_from_layers) {
-  const RunRecord run = record({.last = {{"attn/logit_max/0", 3},
-                                         {"attn/logit_max/11", 7},
-                                         {"attn/logit_max/x", 99},
-                                         {"attn/logit_maximum/0", 99},
-                                         {"act/kurtosis/0", 1},
-                                         {"act/kurtosis/1", 2}},
-                                .first = {{"attn/logit_max/0", 50}}});
+  const Row run = record({.last = {{"attn/logit_max/0", 3},
+                                   {"attn/logit_max/11", 7},
+                                   {"attn/logit_max/x", 99},
+                                   {"attn/logit_maximum/0", 99},
+                                   {"act/kurtosis/0", 1},
+                                   {"act/kurtosis/1", 2}},
+                          .first = {{"attn/logit_max/0", 50}}});
   EXPECT_EQ(run.number("attention_logit"), 7);
   EXPECT_EQ(run.number("kurtosis"), 1.5);
   EXPECT_TRUE(std::isnan(run.number("hidden_state")));

@@ -36,17 +36,16 @@ std::size_t column(const system::Table& table, const std::string& group, const s
 }
 
 TEST(Study, distinguishes_arms_by_the_values_of_keys_and_not_by_their_origin) {
-  const std::vector<RunRecord> runs =
+  const std::vector<Row> runs =
       records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
   EXPECT_EQ(make_study(runs).arms.size(), 1u);
-  const std::vector<RunRecord> other =
-      records({{.seed = 1, .config = {{"model.z_loss_weight", "1"}}},
-               {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
+  const std::vector<Row> other = records({{.seed = 1, .config = {{"model.z_loss_weight", "1"}}},
+                                          {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
   EXPECT_EQ(make_study(other).arms.size(), 2u);
 }
 
 TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
-  const std::vector<RunRecord> runs = records(sweep());
+  const std::vector<Row> runs = records(sweep());
   const Study study = make_study(runs);
   ASSERT_EQ(study.arms.size(), 2u);
   EXPECT_EQ(study.arms[0].name, "softmax");
@@ -64,7 +63,7 @@ TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
 }
 
 TEST(Study, uses_the_named_baseline_and_lists_the_arms_for_an_unknown_one) {
-  const std::vector<RunRecord> runs = records(sweep());
+  const std::vector<Row> runs = records(sweep());
   EXPECT_EQ(make_study(runs, "diff_v2").baseline, 1u);
   EXPECT_THAT([&] { make_study(runs, "difv2"); },
               ThrowsMessage<UsageError>("report: no arm is named 'difv2'; did you mean 'diff_v2'?; "
@@ -75,7 +74,7 @@ TEST(Study, uses_the_named_baseline_and_lists_the_arms_for_an_unknown_one) {
 }
 
 TEST(Study, splits_arms_whose_runs_differ_in_more_than_the_seed) {
-  const std::vector<RunRecord> runs = records(
+  const std::vector<Row> runs = records(
       {{.config = {{"optim.max_grad_norm", "1"}}},
        {.seed = 2, .config = {{"optim.max_grad_norm", "0.5"}}},
        {.seed = 3, .config = {{"log.diagnostics_interval", "7"}, {"optim.min_lr", "1e-5"}}}});
@@ -87,7 +86,7 @@ TEST(Study, splits_arms_whose_runs_differ_in_more_than_the_seed) {
 }
 
 TEST(Study, does_not_count_a_repetition_with_the_same_seed) {
-  std::vector<RunRecord> runs = records({{}, {}});
+  std::vector<Row> runs = records({{}, {}});
   runs[1].dir = "runs/again";
   const Study study = make_study(runs);
   ASSERT_EQ(study.arms.size(), 2u);
@@ -99,7 +98,7 @@ TEST(LrCurves, cap_diverged_runs_at_the_loss_of_a_uniform_guess) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::diverged;  // softmax, 1e-2, seed 3
   results[1].loss = 9;                         // seed 1: worse than a guess
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const std::vector<LrCurve> curves = lr_curves(make_study(runs));
   const LrPoint& large = curves[0].points[1];
   EXPECT_EQ(large.runs, 3);
@@ -118,7 +117,7 @@ TEST(LrCurves, skip_runs_in_progress) {
   std::vector<Result> results = sweep();
   results[0].state = run::RunState::running;
   for (const int i : {3, 4, 5}) results[static_cast<std::size_t>(i)].state = run::RunState::failed;
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const LrCurve curve = lr_curves(make_study(runs))[0];
   ASSERT_EQ(curve.points.size(), 1u) << "a learning rate without an ended run is not a point";
   EXPECT_EQ(curve.points[0].lr, 1e-2);
@@ -128,7 +127,7 @@ TEST(LrCurves, skip_runs_in_progress) {
 
 TEST(LrCurves, of_one_seed_have_no_interval_and_of_diverged_runs_no_sensitivity) {
   std::vector<Result> results = {{.lr = 1e-3}, {.lr = 1e-2, .loss = 2.5}};
-  std::vector<RunRecord> runs = records(results);
+  std::vector<Row> runs = records(results);
   LrCurve curve = lr_curves(make_study(runs))[0];
   EXPECT_DOUBLE_EQ(curve.sensitivity.mean, (2.5 - 2.3) / 2);
   EXPECT_TRUE(std::isnan(curve.sensitivity_limits.low));
@@ -144,7 +143,7 @@ TEST(LrTable, shows_diverged_counts_and_why_there_is_no_optimum) {
   std::vector<Result> results = sweep();
   for (const std::size_t i : {0u, 1u, 2u, 3u, 4u, 5u}) results[i].state = run::RunState::diverged;
   results[6].state = run::RunState::diverged;
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const std::vector<LrCurve> curves = lr_curves(make_study(runs));
   const system::Table table = lr_table(curves);
   EXPECT_EQ(table.rows[0][0], "softmax");
@@ -157,7 +156,7 @@ TEST(LrTable, shows_diverged_counts_and_why_there_is_no_optimum) {
 }
 
 TEST(StudyText, of_single_runs_compares_them_without_claims) {
-  const std::vector<RunRecord> runs =
+  const std::vector<Row> runs =
       records({{}, {.arm = "diff_v2", .attention = {{"kind", "diff_v2"}}, .loss = 2.2}});
   const std::string text = study_text(make_study(runs), 100);
   EXPECT_THAT(text, HasSubstr("val vs softmax"));
@@ -167,12 +166,12 @@ TEST(StudyText, of_single_runs_compares_them_without_claims) {
   const JudgedClaims answers(some_claims(), study.runs());
   EXPECT_THAT(study_text(study, 100, &answers),
               AllOf(HasSubstr("\nnot tested, one seed: no interval: v2_loss\n"),
-                    HasSubstr("not tested, no arm is v1 (kind: diff_v1): v1_loss\n"),
+                    HasSubstr("not tested, no arm is named diff_v1; did you mean"),
                     HasSubstr("not tested, no run of diff_v2 logged attn/sink_rate: v2_sinks\n")));
 }
 
 TEST(StudyText, fits_the_terminal) {
-  const std::vector<RunRecord> runs = records(sweep());
+  const std::vector<Row> runs = records(sweep());
   for (const std::size_t width : {80u, 100u, 200u}) {
     const Study study = make_study(runs);
     const JudgedClaims answers(some_claims(), study.runs());
@@ -213,11 +212,10 @@ TEST(Tasks, are_described_by_the_fewest_distinguishing_keys) {
 }
 
 TEST(Tasks, of_equal_keys_differ_by_the_digest_of_the_data) {
-  std::vector<RunRecord> runs = records({{}, {}, {}});
-  runs[0].env["data"]["xxh3_128"] = "aa1122334455";
-  runs[1].env["data"]["xxh3_128"] = "bb";
-  runs[2].env["data"]["xxh3_128"] = "aa1122334455";
-  for (RunRecord& run : runs) run.config.data.path = {run.dir.string()};
+  std::vector<Row> runs = records({{}, {}, {}});
+  runs[0].facts["data"] = "aa1122334455";
+  runs[1].facts["data"] = "bb";
+  runs[2].facts["data"] = "aa1122334455";
   const Tasks tasks = find_tasks(runs);
   EXPECT_THAT(tasks.words, ElementsAre("data aa112233", "data bb"));
   EXPECT_THAT(tasks.of_run, ElementsAre(0, 1, 0));
@@ -243,7 +241,7 @@ std::vector<Result> short_and_long() {
 }
 
 TEST(Tasks, split_arms_which_are_compared_with_the_baseline_of_the_same_task) {
-  const std::vector<RunRecord> runs = records(short_and_long());
+  const std::vector<Row> runs = records(short_and_long());
   const Study study = make_study(runs);
   std::vector<std::string> names;
   for (const Arm& arm : study.arms) names.push_back(arm.name);
@@ -275,7 +273,7 @@ TEST(Tasks, split_arms_which_are_compared_with_the_baseline_of_the_same_task) {
 TEST(Tasks, without_the_baseline_compare_nothing) {
   std::vector<Result> results = short_and_long();
   results.erase(results.begin() + 4, results.begin() + 6);  // softmax in 40 steps
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const Study study = make_study(runs);
   EXPECT_EQ(study.baseline_of(study.arms[2]), nullptr);
   EXPECT_THAT(arm_table(study, lr_curves(study)).rows[2], testing::Contains("-"));
@@ -287,7 +285,7 @@ TEST(Tasks, find_the_baseline_by_its_configuration_or_else_by_its_name) {
   for (Result& result : results) {
     if (result.config["train.steps"] == "40") result.arm += "_long";
   }
-  std::vector<RunRecord> runs = records(results);
+  std::vector<Row> runs = records(results);
   EXPECT_EQ(make_study(runs).baseline_of(make_study(runs).arms[3])->name, "softmax_long (40 steps)")
       << "configured as the baseline is";
   results = short_and_long();
@@ -300,7 +298,7 @@ TEST(Tasks, find_the_baseline_by_its_configuration_or_else_by_its_name) {
 }
 
 TEST(Tasks, can_be_studied_separately) {
-  const std::vector<RunRecord> runs = records(short_and_long());
+  const std::vector<Row> runs = records(short_and_long());
   EXPECT_EQ(make_study(runs).of_task(1).arms[0].name, "softmax (40 steps)");
 }
 

@@ -3,7 +3,7 @@
 
 #include "tests/support/test.h"
 #include "train/run/config/reader.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 
 namespace difftape::test {
 
@@ -24,7 +24,7 @@ struct Result {
 constexpr Index kSteps = 20;
 constexpr double kInitialLoss = 5.5;
 
-inline study::RunRecord record(const Result& result) {
+inline study::LoadedRun loaded_run(const Result& result) {
   run::Config config;
   config.run.name = config.run.arm = result.arm;
   config.run.seed = static_cast<std::uint64_t>(result.seed);
@@ -38,14 +38,7 @@ inline study::RunRecord record(const Result& result) {
     run::set_value(config, key, value);
   };
   set_key("optim.lr", fmt::format("{:g}", result.lr));
-  bool known = true;  // whether this version knows the attention
-  for (const auto& [key, value] : result.attention) {
-    try {
-      set_key("model.attention." + key, value);
-    } catch (const ConfigError&) {
-      known = false;
-    }
-  }
+  for (const auto& [key, value] : result.attention) set_key("model.attention." + key, value);
   for (const auto& [key, value] : result.config) set_key(key, value);
   const bool diverged = result.state == run::RunState::diverged;
   const Index done = diverged                                  ? result.diverged_at
@@ -74,21 +67,34 @@ inline study::RunRecord record(const Result& result) {
   run::RunStatus status{.state = result.state, .step = done, .steps = kSteps, .parameters = 820224};
   if (diverged) status.diverged = run::Divergence{done, "train/loss", ""};
   const std::string dir = fmt::format("runs/{}-lr{:g}-seed{}", result.arm, result.lr, result.seed);
-  study::RunRecord record =
-      study::make_record({dir, status, {{"command", {"difftape"}}}, config}, metrics);
-  if (!known) record.attention.reset();
-  return record;
+  return {{dir, status, {{"command", {"difftape"}}}, config}, metrics};
 }
 
-inline std::vector<study::RunRecord> records(const std::vector<Result>& results) {
-  std::vector<study::RunRecord> runs;
+/// Returns the row of a run in memory, with its metrics.
+inline study::Row row_of(const study::LoadedRun& run) {
+  study::Row row = reduced(run);
+  row.loaded = std::make_shared<const study::LoadedRun>(run);
+  return row;
+}
+
+inline study::Row record(const Result& result) { return row_of(loaded_run(result)); }
+
+/// Returns the metrics of a row for changes. They are no longer shared with copies of the row.
+inline run::MetricsTable& metrics_of(study::Row& row) {
+  const auto copy = std::make_shared<study::LoadedRun>(row.curves());
+  row.loaded = copy;
+  return copy->metrics;
+}
+
+inline std::vector<study::Row> records(const std::vector<Result>& results) {
+  std::vector<study::Row> runs;
   for (const Result& result : results) runs.push_back(record(result));
   return runs;
 }
 
-inline std::vector<const study::RunRecord*> pointers(const std::vector<study::RunRecord>& runs) {
-  std::vector<const study::RunRecord*> result;
-  for (const study::RunRecord& run : runs) result.push_back(&run);
+inline std::vector<const study::Row*> pointers(const std::vector<study::Row>& runs) {
+  std::vector<const study::Row*> result;
+  for (const study::Row& run : runs) result.push_back(&run);
   return result;
 }
 
@@ -96,9 +102,12 @@ inline std::vector<const study::RunRecord*> pointers(const std::vector<study::Ru
 
 namespace difftape::study {
 
+using test::loaded_run;
+using test::metrics_of;
 using test::pointers;
 using test::record;
 using test::records;
 using test::Result;
+using test::row_of;
 
 }  // namespace difftape::study

@@ -8,12 +8,10 @@
 namespace difftape::study {
 namespace {
 
-RunRecord run_of(const std::string& name, const std::map<std::string, double>& numbers) {
-  RunRecord run;
+Row run_of(const std::string& name, const std::map<std::string, double>& numbers) {
+  Row run;
   run.name = run.arm = name;
   run.status = {.state = run::RunState::finished, .step = 500, .steps = 500, .parameters = 820224};
-  run.metrics.step = {1};
-  run.metrics.columns["train/loss"] = {5.5};
   for (const Quantity& each : quantities()) {
     const auto found = numbers.find(each.name);
     run.numbers.push_back(found == numbers.end() ? kNaN : found->second);
@@ -21,21 +19,21 @@ RunRecord run_of(const std::string& name, const std::map<std::string, double>& n
   return run;
 }
 
-void set(RunRecord& run, const char* name, double value) {
+void set(Row& run, const char* name, double value) {
   run.numbers[static_cast<std::size_t>(&quantity(name) - quantities().data())] = value;
 }
 
-std::vector<RunRecord> three_runs() {
-  const RunRecord softmax = run_of("softmax", {{"train_loss", 2.29153},
-                                               {"val_loss", 2.33114},
-                                               {"loss_spikes", 0},
-                                               {"grad_spikes", 2},
-                                               {"grad_norm_median", 0.4241},
-                                               {"grad_norm_p99", 2.408},
-                                               {"grad_norm_max", 15718},
-                                               {"grad_norm_sd_over_median", 0.328},
-                                               {"tokens_per_sec", 41018}});
-  RunRecord v1 = softmax, v2 = softmax;
+std::vector<Row> three_runs() {
+  const Row softmax = run_of("softmax", {{"train_loss", 2.29153},
+                                         {"val_loss", 2.33114},
+                                         {"loss_spikes", 0},
+                                         {"grad_spikes", 2},
+                                         {"grad_norm_median", 0.4241},
+                                         {"grad_norm_p99", 2.408},
+                                         {"grad_norm_max", 15718},
+                                         {"grad_norm_sd_over_median", 0.328},
+                                         {"tokens_per_sec", 41018}});
+  Row v1 = softmax, v2 = softmax;
   v1.name = v1.arm = "diff_v1";
   v1.status.state = run::RunState::diverged;
   v1.status.step = 400;
@@ -49,9 +47,9 @@ std::vector<RunRecord> three_runs() {
 }
 
 /// A study with one run per arm.
-Study study_of(const std::vector<RunRecord>& runs) {
+Study study_of(const std::vector<Row>& runs) {
   Study study;
-  for (const RunRecord& run : runs) study.arms.push_back({run.arm, {{run.lr, {&run}}}});
+  for (const Row& run : runs) study.arms.push_back({run.arm, {{run.lr, {&run}}}});
   return study;
 }
 
@@ -64,7 +62,7 @@ std::size_t column(const system::Table& table, const std::string& name) {
 }
 
 TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
-  const std::vector<RunRecord> runs = three_runs();
+  const std::vector<Row> runs = three_runs();
   EXPECT_EQ("\n" + tables_text(study_of(runs), 80), R"(
                      ------------ loss ------------  - spikes -  ----------- grad_norm ------------
 run      parameters   train     val  val vs softmax  loss  grad  median    p99       max  sd/median  tokens/s  state
@@ -83,7 +81,7 @@ the difference.
 }
 
 TEST(RunTable, explains_that_single_runs_decide_nothing) {
-  std::vector<RunRecord> runs = three_runs();
+  std::vector<Row> runs = three_runs();
   EXPECT_THAT(tables_text(study_of(runs), 80), HasSubstr("decides nothing"));
   runs.resize(1);
   EXPECT_THAT(tables_text(study_of(runs), 80), Not(HasSubstr("decides nothing")));
@@ -91,14 +89,14 @@ TEST(RunTable, explains_that_single_runs_decide_nothing) {
 }
 
 TEST(RunTable, compares_runs_with_the_same_seed) {
-  std::vector<RunRecord> runs = three_runs();
+  std::vector<Row> runs = three_runs();
   runs[2].seed = runs[0].seed + 1;
   const system::Table table = run_table(study_of(runs));
   for (const system::Column& each : table.columns) EXPECT_NE(each.name, "val vs softmax");
 }
 
 TEST(RunTable, compares_with_the_named_baseline) {
-  const std::vector<RunRecord> runs = three_runs();
+  const std::vector<Row> runs = three_runs();
   Study study = study_of(runs);
   study.baseline = 2;
   const system::Table table = run_table(study);
@@ -107,7 +105,7 @@ TEST(RunTable, compares_with_the_named_baseline) {
 }
 
 TEST(RunTable, has_a_column_per_selected_quantity_and_a_dash_without_a_number) {
-  std::vector<RunRecord> runs = three_runs();
+  std::vector<Row> runs = three_runs();
   for (const Quantity& each : quantities()) set(runs[0], each.name, kNaN);
   const system::Table table = run_table(study_of(runs));
   std::vector<std::string> heads{"run", "parameters"};
@@ -135,7 +133,7 @@ std::vector<Result> four_seeds() {
 /// Returns the cell of an arm in a column of the table of arms.
 std::string cell(const std::vector<Result>& results, const std::string& arm,
                  const std::string& group, const std::string& name) {
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const Study study = make_study(runs);
   const system::Table table = arm_table(study, lr_curves(study));
   const auto row = std::ranges::find(table.rows, arm, [](const auto& each) { return each[0]; });
@@ -208,7 +206,7 @@ TEST(ArmTable, compares_each_size_with_its_own_baseline) {
           {.arm = "diff_v2", .seed = seed, .loss = wide ? 2.05 : 2.2, .config = size});
     }
   }
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   const Study study = make_study(runs);
   std::vector<double> differences;
   for (const LrCurve& curve : lr_curves(study))
@@ -239,7 +237,7 @@ TEST(ArmTable, compares_sizes_that_differ_in_the_inner_width_alone) {
     EXPECT_EQ(cell(results, fmt::format("diff_v2 (d_model {})", size), "final loss vs softmax",
                    "difference"),
               "-0.0475");
-  const std::vector<RunRecord> runs = records(results);
+  const std::vector<Row> runs = records(results);
   EXPECT_EQ(make_study(runs, "softmax").baseline_name(), "softmax");
 }
 
@@ -251,7 +249,7 @@ TEST(ArmTable, compares_arms_of_other_sizes_if_each_has_one) {
 }
 
 TEST(ArmTable, is_followed_by_notes_on_the_columns_that_it_shows) {
-  const std::vector<RunRecord> runs = records(four_seeds());
+  const std::vector<Row> runs = records(four_seeds());
   EXPECT_THAT(tables_text(make_study(runs), 2000),
               AllOf(HasSubstr("numbers are means over its complete runs"),
                     HasSubstr("nats per byte"), HasSubstr("+- is half of a 95 % t-interval"),
@@ -261,7 +259,7 @@ TEST(ArmTable, is_followed_by_notes_on_the_columns_that_it_shows) {
 
 TEST(LrTable, has_only_arms_with_several_learning_rates) {
   std::vector<Result> results = four_seeds();
-  std::vector<RunRecord> runs = records(results);
+  std::vector<Row> runs = records(results);
   EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty());
   EXPECT_THAT(tables_text(make_study(runs), 100), Not(HasSubstr("lr sensitivity")));
   results.push_back({.arm = "diff_v2", .lr = 1e-2, .loss = 2.4});
@@ -301,10 +299,10 @@ TEST(DescribeState, shows_the_progress_of_a_run) {
 }
 
 TEST(LossUnit, is_a_byte_if_all_runs_read_text) {
-  std::vector<RunRecord> runs = records({{}, {.seed = 2}});
+  std::vector<Row> runs = records({{}, {.seed = 2}});
   const std::string axis = "gap, nats per token; nats per token";
   EXPECT_EQ(with_loss_unit(make_study(runs), axis), "gap, nats per byte; nats per byte");
-  runs[1].config.data.type = run::DataKind::tokens;
+  runs[1].config["data.type"] = "tokens";
   EXPECT_EQ(with_loss_unit(make_study(runs), axis), axis);
 }
 

@@ -12,8 +12,6 @@ std::vector<ForestRow> rows() {
            .low = -0.0503,
            .high = -0.0191,
            .margin = 0.01,
-           .published_low = -0.03,
-           .published_high = -0.02,
            .numbers = "-0.035 (-0.050 to -0.019), n 3",
            .unit = "nats per token"},
           {.label = "V1's norm costs loss & more",
@@ -77,7 +75,6 @@ TEST(Forest, marks_each_verdict_by_shape_word_and_color_and_has_a_legend) {
   EXPECT_EQ(count(svg, "<title>equivalent within this margin: 0.01</title>"), 2u);
   EXPECT_EQ(count(svg, "<title>equivalent within this factor: 1.2</title>"), 1u)
       << "not its logarithm, 0.182";
-  EXPECT_EQ(count(svg, ">published</text>"), 1u);
 }
 
 TEST(Forest, draws_effects_and_intervals_in_proportion) {

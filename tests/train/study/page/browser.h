@@ -53,7 +53,7 @@ struct ReportInBrowser : testing::Test {
 
   std::string page_of(const std::vector<fs::path>& dirs,
                       const std::string& title = "A comparison") const {
-    const std::vector<RunRecord> runs = collect_runs(dirs).runs;
+    const std::vector<Row> runs = collect_runs(dirs).runs;
     const Study study = make_study(runs);
     const JudgedClaims claims(some_claims(), study.runs());
     write_report(study, dir / "report.html", title, {.claims = &claims});

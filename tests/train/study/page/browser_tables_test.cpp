@@ -48,7 +48,7 @@ sweep:
 TEST_F(TablesInBrowser, tables_of_a_sweep_equal_the_tables_of_the_study) {
   const auto dirs = write_sweep(dir.path(), 3, 3, 200);
   const Visit page = visit(dir, page_of(dirs));
-  const std::vector<RunRecord> runs = collect_runs(dirs).runs;
+  const std::vector<Row> runs = collect_runs(dirs).runs;
   const Study study = make_study(runs);
   const std::vector<Rows> summaries = tables(page.dom, "summary");
   ASSERT_EQ(summaries.size(), 3u) << "runs of an arm, every run, own learning rates";

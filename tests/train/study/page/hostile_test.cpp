@@ -71,11 +71,11 @@ TEST_F(ReportInBrowser, symbolic_links_and_pipes_in_a_run_directory_are_harmless
   fs::create_symlink("env.json", run_without("status.json"));
   ASSERT_EQ(mkfifo(run_without("attention_maps.h5").c_str(), 0600), 0);
   ASSERT_EQ(mkfifo(run_without("lock").c_str(), 0600), 0);
-  ASSERT_EQ(mkfifo((dir / "runs/index.csv").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((dir / "runs/runs.csv").c_str(), 0600), 0);
   fs::create_directory_symlink("..", dir / "runs/above");
   fs::create_directory_symlink("round", dir / "runs/round");
-  EXPECT_THROW(page_of({dir / "runs"}), Error) << "index.csv is a pipe";
-  fs::remove(dir / "runs/index.csv");
+  EXPECT_THROW(page_of({dir / "runs"}), Error) << "runs.csv is a pipe";
+  fs::remove(dir / "runs/runs.csv");
   const std::string html = page_of({dir / "runs"});
   EXPECT_EQ(html.find("the key of"), html.npos);
   expect_text_alone(visit(dir, with_script(html, kWitness)));

@@ -74,7 +74,7 @@ TEST_F(Recovery, an_unreadable_status_fails_one_run_and_not_the_sweep) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("left out: out/diff_v1/status.json is damaged"),
                                  HasSubstr("\n  diff_v1: out/diff_v1/status.json is damaged"),
                                  HasSubstr("remove out/diff_v1 to train it from the start\n")));
-  EXPECT_THAT(contents(project / "out/index.csv"), HasSubstr("\ndiff_v1,diff_v1,1,0.01,failed,"));
+  EXPECT_THAT(contents(project / "out/runs.csv"), HasSubstr("\ndiff_v1,diff_v1,1,0.01,failed,"));
   EXPECT_EQ(sweep({"--arms", "softmax"}).exit, 0) << "of those selected none failed";
 }
 

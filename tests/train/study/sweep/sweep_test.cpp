@@ -50,9 +50,8 @@ TEST_F(Sweep, stores_its_baseline_for_reports) {
   ASSERT_EQ(sweep().exit, 0);
   const std::string printed = test::output(project.difftape({"report", "out"}));
   EXPECT_THAT(printed, HasSubstr("val vs softmax")) << "and not vs diff_v1, the first of the arms";
-  fs::rename(project / "out/index.csv", project / "index.csv");
-  fs::copy_file(project / "out/config.csv", project / "config.csv");
-  EXPECT_THAT(test::output(project.difftape({"report", "index.csv"})), HasSubstr("val vs softmax"));
+  fs::rename(project / "out/runs.csv", project / "runs.csv");
+  EXPECT_THAT(test::output(project.difftape({"report", "runs.csv"})), HasSubstr("val vs softmax"));
 }
 
 TEST_F(Sweep, cannot_compare_or_continue_in_a_new_directory) {
@@ -89,7 +88,7 @@ TEST_F(Sweep, repeated_keeps_complete_runs_unchanged) {
     return files;
   };
   const auto before = state_of_arms();
-  ASSERT_EQ(before.size(), 3u * 10 + 4) << "and index.csv, config.csv, summary.txt, lock";
+  ASSERT_EQ(before.size(), 3u * 10 + 3) << "and runs.csv, summary.txt, lock";
   const Outcome again = sweep();
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_THAT(again.out, StartsWith("3 of 3 runs are already trained\n"));

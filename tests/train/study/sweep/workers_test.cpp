@@ -4,7 +4,7 @@
 #include "core/parallel.h"
 #include "tests/train/study/sweep/sweep_project.h"
 #include "train/study/compare/quantities.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 #include "train/study/sweep/worker.h"
 #include "train/system/text_table.h"
 
@@ -28,9 +28,9 @@ class Workers : public test::SweepProject {
 
   Workers() : SweepProject(kSweep) {}
 
-  /// Returns the cells of index.csv by rows.
+  /// Returns the cells of runs.csv by rows.
   std::vector<std::map<std::string, std::string>> index() {
-    const auto lines = system::read_csv(contents(project / "out/index.csv"));
+    const auto lines = system::read_csv(contents(project / "out/runs.csv"));
     std::vector<std::map<std::string, std::string>> rows(lines.size() - 1);
     for (size_t i = 0; i < rows.size(); ++i) {
       EXPECT_EQ(lines[i + 1].size(), lines[0].size());
@@ -80,7 +80,7 @@ TEST_F(Workers, fill_the_index_with_one_exact_row_per_run_in_the_order_of_the_sw
     EXPECT_EQ(row["state"], "finished");
     EXPECT_EQ(row["step"] + "/" + row["steps"], "12/12");
     EXPECT_EQ(row["diverged_step"], "");
-    const RunRecord record = load_run(project / "out" / kRuns[i]);
+    const Row record = load_run(project / "out" / kRuns[i]);
     EXPECT_EQ(std::stod(row["parameters"]), double(record.status.parameters));
     EXPECT_GT(std::stod(row["val_loss"]), 0);
     for (const Quantity& each : quantities()) {
@@ -183,10 +183,10 @@ TEST_F(Workers, a_full_disk_for_one_arm_does_not_stop_the_others) {
 
 TEST_F(Workers, do_not_replace_an_index_that_no_sweep_wrote) {
   fs::create_directories(project / "out");
-  put(project / "out/index.csv", "my,notes\n");
+  put(project / "out/runs.csv", "my,notes\n");
   EXPECT_THAT(test::error(74, sweep({})),
-              HasSubstr("out/index.csv already exists and is not the index of a sweep"));
-  EXPECT_EQ(contents(project / "out/index.csv"), "my,notes\n");
+              HasSubstr("out/runs.csv already exists and is not the index of a sweep"));
+  EXPECT_EQ(contents(project / "out/runs.csv"), "my,notes\n");
 }
 
 TEST_F(Workers, reject_input_that_is_not_a_job) {

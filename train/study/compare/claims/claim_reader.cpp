@@ -8,7 +8,7 @@
 #include <set>
 
 #include "train/run/config/fields.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 #include "train/system/number.h"
 #include "train/system/suggest.h"
 
@@ -19,11 +19,6 @@ namespace {
 using run::ConfigErrors;
 using run::YamlNode;
 using system::read_number;
-
-std::string needs_factor(double found) {
-  return fmt::format(
-      "is {:g}, but must be a factor above 0, since this metric is compared by ratio", found);
-}
 
 Regime read_regime(const YamlNode& node, const std::string& name, ConfigErrors& errors) {
   const std::vector<std::string> known = mapped(run::fields(), &run::Field::key);
@@ -57,9 +52,9 @@ class ClaimReader {
       : file_(file),
         errors_(errors),
         map_(node, "claims." + id,
-             {"statement", "source", "family", "endpoint", "arm", "reference", "value",
-              "compared_with", "metric", "where", "lr", "seeds", "slope_over", "mean_over",
-              "expect", "published", "controls", "planned_sd"},
+             {"statement", "source", "family", "endpoint", "arm", "reference", "compared_with",
+              "metric", "where", "lr", "seeds", "slope_over", "mean_over", "expect", "published",
+              "controls", "planned_sd"},
              errors) {
     claim_.id = id;
     claim_.location = node.location;
@@ -72,7 +67,7 @@ class ClaimReader {
     claim_.family = map_.get<std::string>("family", claim_.id);
     claim_.endpoint = map_.word("endpoint", Rank::exploratory);
     claim_.arm = arm(map_, "arm");
-    if (!map_.find("value")) claim_.reference = arm(map_, "reference");
+    claim_.reference = arm(map_, "reference");
     claim_.metric = map_.metric("metric");
     if (const YamlNode* where = map_.find("where"))
       claim_.where = read_regime(*where, map_.dotted("where"), errors_);
@@ -88,7 +83,8 @@ class ClaimReader {
               "has {} learning rates, but lr_penalty needs two; write two, such as [own, 4 x own]",
               claim_.own_lr.size()));
     if (claim_.metric) take_margin();
-    read_numbers();
+    const bool ratio = claim_.metric && claim_.metric->scale == Scale::ratio;
+    claim_.planned_sd = map_.get("planned_sd", kNone, run::above(ratio ? 1 : 0));
     if (const YamlNode* controls = map_.find("controls")) read_controls(*controls);
     return claim_;
   }
@@ -96,7 +92,7 @@ class ClaimReader {
  private:
   std::string arm(const YamlMap& map, const std::string& key) const {
     std::string name = map.required(key);
-    const std::vector<std::string> known = mapped(file_.arms, &ArmName::name);
+    const std::vector<std::string>& known = file_.arms;
     const bool unknown = !known.empty() && std::ranges::find(known, name) == known.end();
     if (unknown && !name.empty()) {
       map.wrong(key, fmt::format("'{}' is not in arms ({}){}", name, fmt::join(known, ", "),
@@ -187,32 +183,6 @@ class ClaimReader {
     map_.wrong("expect", fmt::format("'{}' needs a margin; add {}: {{margin: ..., reason: ...}} to "
                                      "'margins' at the top of the file",
                                      to_string(claim_.expect), name));
-  }
-
-  void read_numbers() {
-    const bool ratio = claim_.metric && claim_.metric->scale == Scale::ratio;
-    const auto is_number = [&](double x) { return !ratio || x > 0; };  // or a factor
-    claim_.value = map_.get("value", kNone);
-    if (map_.find("value")) {
-      if (map_.find("reference")) map_.wrong("value", "excludes 'reference'; keep one of them");
-      if (claim_.compared_with)
-        map_.wrong("compared_with", "compares two differences and needs 'reference', not 'value'");
-      if (claim_.over != Over::no_sizes)
-        map_.wrong("value", "is the same for all sizes; compare with a 'reference' instead");
-      if (!is_number(claim_.value)) map_.wrong("value", needs_factor(claim_.value));
-    }
-    const auto published = map_.get<std::vector<double>>("published", {});
-    const auto no_factor = std::ranges::find_if_not(published, is_number);
-    if (no_factor != published.end()) {
-      map_.wrong("published", needs_factor(*no_factor));
-    } else if (published.size() == 2 && published[0] <= published[1]) {
-      claim_.published_low = published[0];
-      claim_.published_high = published[1];
-    } else if (map_.find("published")) {
-      map_.wrong("published", fmt::format("expected two numbers, the lower first, got [{:g}]",
-                                          fmt::join(published, ", ")));
-    }
-    claim_.planned_sd = map_.get("planned_sd", kNone, run::above(ratio ? 1 : 0));
   }
 
   void read_controls(const YamlNode& list) {

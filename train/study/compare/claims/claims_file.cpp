@@ -11,7 +11,7 @@
 #include "train/run/config/fields.h"
 #include "train/run/config/reader.h"
 #include "train/study/compare/claims/claim_reader.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 #include "train/system/files.h"
 
 namespace difftape::study {
@@ -21,29 +21,15 @@ namespace {
 using run::ConfigErrors;
 using run::YamlNode;
 
-void check_attention(const YamlNode& node, ConfigErrors& errors) {
-  run::Assignments given(errors);
-  for (const auto& [key, value] : node.pairs) given.add_node("model.attention." + key.text, value);
-  given.resolve();
-}
-
-std::vector<ArmName> read_arms(const YamlNode& node, ConfigErrors& errors) {
-  std::vector<std::string> fields;
-  for (const run::Field& field : run::fields()) {
-    constexpr std::string_view kSection = "model.attention.";
-    if (field.key.starts_with(kSection)) fields.push_back(field.key.substr(kSection.size()));
-  }
+std::vector<std::string> read_arms(const YamlNode& node, ConfigErrors& errors) {
   const YamlMap map(node, "arms", {}, errors);
-  std::vector<ArmName> arms;
-  if (!map.is_map()) return arms;
+  std::vector<std::string> arms;
   for (const auto& [key, value] : node.pairs) {
-    ArmName& arm = arms.emplace_back(ArmName{key.text, {}});
-    if (value.kind == YamlNode::Kind::null) continue;
-    const YamlMap attention(value, "arms." + key.text, fields, errors);
-    if (!attention.is_map()) continue;
-    attention.require("kind");
-    check_attention(value, errors);
-    arm.attention = value;
+    arms.push_back(key.text);
+    if (value.kind != YamlNode::Kind::null)
+      map.wrong(key.text, fmt::format("expected nothing after the name of an arm, got {}; arms are "
+                                      "found by run.arm",
+                                      value.describe()));
   }
   return arms;
 }
@@ -99,8 +85,7 @@ double Claim::on_axis(double difference) const {
 }
 
 std::vector<std::string> Claim::arms() const {
-  std::vector<std::string> names{arm};
-  if (!has_value()) names.push_back(reference);
+  std::vector<std::string> names{arm, reference};
   if (compared_with) names.insert(names.end(), {compared_with->arm, compared_with->reference});
   return names;
 }

@@ -8,9 +8,8 @@
 //     val_loss: {margin: 0.010, reason: half of the published lead}
 //     val_loss_per_decade: {margin: 0.010, reason: ...}  # of slopes
 //     grad_norm_median: {margin: 1.2, reason: ...}       # a factor if compared by ratio
-//   arms:                        # names that claims use; default: run.arm
-//     softmax: {kind: softmax}   # found by attention, whatever run.arm is,
-//     wide:                      # or by run.arm
+//   arms: {softmax: , v2: }      # names of arms (run.arm), if the claims are about several sweeps;
+//                                # default: the arms of the sweep
 //   claims:
 //     v2_loss:
 //       statement: V2's loss is lower than the baseline's
@@ -18,7 +17,7 @@
 //       family: loss             # default: the claim's own name
 //       endpoint: primary        # primary, secondary or exploratory (default)
 //       arm: v2
-//       reference: softmax       # or value: 0, a number instead of an arm
+//       reference: softmax
 //       compared_with: {arm: v2_unit, reference: softmax_unit, where: {optim.lr: 0.02}}
 //                                # optional: compares the claim's difference with this one, whose
 //                                # `where` replaces keys of the claim's
@@ -30,7 +29,7 @@
 //       slope_over: parameters   # the difference per factor of ten in the parameters of the
 //                                # reference; or mean_over: parameters, the mean over the sizes
 //       expect: lower            # lower, higher, equivalent, not_higher
-//       published: [-0.03, -0.02]
+//       published: [-0.03, -0.02]  # a note, which nothing reads
 //       controls: [{arm: softmax, metric: grad_spikes, from: 5, to: 30}]
 //       planned_sd: 0.011        # for --power: standard deviation of differences of single seeds
 
@@ -96,8 +95,8 @@ struct ArmPair {
 /// Seeds that count, in their order.
 using Seeds = std::vector<std::uint64_t>;
 
-/// A claim of the file. Margin, published difference and planned deviation are as written: factors
-/// if the metric is compared by ratio.
+/// A claim of the file. Margin and planned deviation are as written: factors if the metric is
+/// compared by ratio.
 struct Claim {
   std::string id, statement, source, family;
   Rank endpoint = Rank::exploratory;
@@ -105,14 +104,12 @@ struct Claim {
   const Quantity* metric = nullptr;
   Regime where;
   Expect expect = Expect::lower;
-  double value = kNone;                  ///< number that replaces `reference`, as written
   std::optional<ArmPair> compared_with;  ///< second difference of a claim about two differences
   Over over = Over::no_sizes;
   std::vector<double> own_lr;  ///< multiples of each arm's own learning rate; empty: all rates
   Seeds seeds;                 ///< at every size; empty: all
   std::map<Index, Seeds> seeds_of_size;  ///< by model.d_model; empty: `seeds` at every size found
   double margin = kNone;                 ///< margin of the metric or of its slope
-  double published_low = kNone, published_high = kNone;
   std::vector<Control> controls;
   double planned_sd = kNone;
   run::SourceLocation location;
@@ -120,19 +117,12 @@ struct Claim {
   /// Converts a difference as written to the axis of comparison: a factor to its logarithm.
   double on_axis(double difference) const;
   double margin_on_axis() const;  ///< NaN without a margin
-  bool has_value() const { return reference.empty(); }
   bool expects_difference() const { return expect == Expect::lower || expect == Expect::higher; }
   std::vector<std::string> arms() const;  ///< all arms that it names, except in controls
   /// Returns whether a seed counts at any size.
   bool counts(std::uint64_t seed) const;
   /// Returns the number of planned pairs at each size; 0: all available pairs.
   std::vector<Index> planned_pairs() const;
-};
-
-/// A name for an arm, for use in claims.
-struct ArmName {
-  std::string name;
-  std::optional<run::YamlNode> attention;  ///< keys of model.attention; nothing: run.arm itself
 };
 
 struct Margin {
@@ -145,7 +135,7 @@ struct ClaimsFile {
   double alpha = 0.05;
   Seeds seeds;                            ///< default of claims without seeds; empty: all
   std::map<std::string, Margin> margins;  ///< by metric, or metric and kPerDecade
-  std::vector<ArmName> arms;              ///< empty: claims name run.arm
+  std::vector<std::string> arms;          ///< empty: claims may name any run.arm
   std::vector<Claim> claims;
   std::string learning_rates;         ///< a file in the same folder; empty: none
   std::optional<OwnRates> own_rates;  ///< nothing as long as that file does not exist

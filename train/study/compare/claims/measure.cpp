@@ -11,6 +11,7 @@
 
 #include "train/stats/descriptive.h"
 #include "train/stats/interval.h"
+#include "train/system/number.h"
 
 namespace difftape::study {
 
@@ -30,8 +31,8 @@ std::string no_contrast(const Claim& claim, const Pairs& pairs) {
                                          : "both runs of every pair have the same value");
 }
 
-void measure_one_size(const Claim& claim, const ClaimsFile& file,
-                      std::span<const RunRecord* const> runs, Measured& measured) {
+void measure_one_size(const Claim& claim, const ClaimsFile& file, std::span<const Row* const> runs,
+                      Measured& measured) {
   find_pairs(claim, file, claim.seeds, runs, measured);
   measured.missing = missing_seeds(claim.seeds, measured);
   measured.failed_control = no_contrast(claim, measured);
@@ -43,23 +44,21 @@ void measure_one_size(const Claim& claim, const ClaimsFile& file,
   measured.reference_mean = mean_from_scale(measured.b, read);
 }
 
-std::set<Index> sizes_of(const std::string& arm, const Claim& claim, const ClaimsFile& file,
-                         std::span<const RunRecord* const> runs) {
+Index size_of(const Row& run) { return system::read_number<Index>(run.value(kSize)).value_or(0); }
+
+std::set<Index> sizes_of(const std::string& arm, const Claim& claim,
+                         std::span<const Row* const> runs) {
   std::set<Index> sizes;
-  for (const ArmRuns& each : arms_called(arm, file, claim.where, runs)) {
-    for (const RunRecord* run : each.runs) {
-      if (counts(*run, claim.seeds)) sizes.insert(run->config.model.d_model);
-    }
-  }
+  for (const Row* run : arm_called(arm, claim.where, runs).runs)
+    if (counts(*run, claim.seeds)) sizes.insert(size_of(*run));
   return sizes;
 }
 
 /// Returns seeds by size: as the claim names them, or for the sizes at which both arms ran.
-std::map<Index, Seeds> sizes_that_count(const Claim& claim, const ClaimsFile& file,
-                                        std::span<const RunRecord* const> runs) {
+std::map<Index, Seeds> sizes_that_count(const Claim& claim, std::span<const Row* const> runs) {
   if (!claim.seeds_of_size.empty()) return claim.seeds_of_size;
-  const std::set<Index> of_arm = sizes_of(claim.arm, claim, file, runs),
-                        of_reference = sizes_of(claim.reference, claim, file, runs);
+  const std::set<Index> of_arm = sizes_of(claim.arm, claim, runs),
+                        of_reference = sizes_of(claim.reference, claim, runs);
   if (of_arm != of_reference) {
     throw NoNumbers("{} has runs at {} {}, {} at {}; select sizes with 'where'", claim.arm, kSize,
                     fmt::join(of_arm, ", "), claim.reference, fmt::join(of_reference, ", "));
@@ -75,10 +74,10 @@ std::map<Index, Seeds> sizes_that_count(const Claim& claim, const ClaimsFile& fi
 
 /// Returns the pairs at one of several sizes. Throws NoNumbers if there are too few.
 Pairs pairs_at(Index size, const Seeds& seeds, const Claim& claim, const ClaimsFile& file,
-               std::span<const RunRecord* const> runs, Measured& measured) {
-  std::vector<const RunRecord*> of_size;
+               std::span<const Row* const> runs, Measured& measured) {
+  std::vector<const Row*> of_size;
   std::ranges::copy_if(runs, std::back_inserter(of_size),
-                       [&](const auto* run) { return run->config.model.d_model == size; });
+                       [&](const auto* run) { return size_of(*run) == size; });
   Pairs pairs;
   std::string why;
   try {
@@ -95,11 +94,11 @@ Pairs pairs_at(Index size, const Seeds& seeds, const Claim& claim, const ClaimsF
 }
 
 void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
-                        std::span<const RunRecord* const> runs, Measured& measured) {
+                        std::span<const Row* const> runs, Measured& measured) {
   measured.stated_before = true;
   std::vector<stats::SizeGaps> gaps;
   std::vector<std::string> no_contrasts;
-  for (const auto& [size, seeds] : sizes_that_count(claim, file, runs)) {
+  for (const auto& [size, seeds] : sizes_that_count(claim, runs)) {
     const Pairs pairs = pairs_at(size, seeds, claim, file, runs, measured);
     gaps.push_back({pairs.parameters, pairs.seeds, pairs.gaps()});
     measured.sizes.push_back(
@@ -120,13 +119,13 @@ void measure_over_sizes(const Claim& claim, const ClaimsFile& file,
   measured.where = fmt::format("{} sizes{}", gaps.size(), claim.own_lr.empty() ? "" : ", own lr");
 }
 
-std::string failed_control(const Control& control, const ClaimsFile& file, const Claim& claim,
-                           std::span<const RunRecord* const> runs) {
-  const ArmRuns arm = arms_called(control.arm, file, claim.where, runs).front();
+std::string failed_control(const Control& control, const Claim& claim,
+                           std::span<const Row* const> runs) {
+  const ArmRuns arm = arm_called(control.arm, claim.where, runs);
   const Quantity& metric = *control.metric;
   std::vector<double> values;
-  for (const RunRecord* run : arm.runs) {
-    const auto of_size = claim.seeds_of_size.find(run->config.model.d_model);
+  for (const Row* run : arm.runs) {
+    const auto of_size = claim.seeds_of_size.find(size_of(*run));
     if (!claim.seeds_of_size.empty() && of_size == claim.seeds_of_size.end()) continue;
     const Seeds& seeds = claim.seeds_of_size.empty() ? claim.seeds : of_size->second;
     if (counts(*run, seeds)) values.push_back(run->number(metric));
@@ -144,15 +143,14 @@ std::string failed_control(const Control& control, const ClaimsFile& file, const
 
 }  // namespace
 
-Measured measure(const Claim& claim, const ClaimsFile& file,
-                 std::span<const RunRecord* const> runs) {
+Measured measure(const Claim& claim, const ClaimsFile& file, std::span<const Row* const> runs) {
   Measured measured;
   try {
     const bool one = claim.over == Over::no_sizes;
     (one ? measure_one_size : measure_over_sizes)(claim, file, runs, measured);
     for (const Control& control : claim.controls) {
       if (!measured.failed_control.empty()) break;
-      measured.failed_control = failed_control(control, file, claim, runs);
+      measured.failed_control = failed_control(control, claim, runs);
     }
   } catch (const NoNumbers& none) {
     Measured untested;

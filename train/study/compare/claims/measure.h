@@ -14,7 +14,7 @@
 
 #include "train/stats/interval.h"
 #include "train/study/compare/claims/claims_file.h"
-#include "train/study/compare/run_record.h"
+#include "train/study/compare/row.h"
 
 namespace difftape::study {
 
@@ -33,27 +33,20 @@ struct NoNumbers : std::runtime_error {
 bool matches(const Regime& where,
              const std::function<std::string(const std::string& key)>& value_of);
 
-/// Runs of one run.arm; no runs for a number that an arm is compared with.
+/// Runs of one run.arm.
 struct ArmRuns {
   std::string name;
-  std::vector<const RunRecord*> runs;
+  std::vector<const Row*> runs;
 };
 
-/// Returns the arms that a name of the file denotes, by attention or by run.arm, among the runs
-/// that match `where`. Throws NoNumbers if there are none.
-std::vector<ArmRuns> arms_called(const std::string& name, const ClaimsFile& file,
-                                 const Regime& where, std::span<const RunRecord* const> runs);
-
-/// Returns the two arms of a claim. For arms found by attention, these are the first two that
-/// otherwise differ only in the size of the MLP (model.match_params). Throws NoNumbers.
-std::pair<ArmRuns, ArmRuns> find_arms(const Claim& claim, const ClaimsFile& file,
-                                      std::span<const RunRecord* const> runs);
+/// Returns the runs of an arm that match `where`. Throws NoNumbers if there are none.
+ArmRuns arm_called(const std::string& name, const Regime& where, std::span<const Row* const> runs);
 
 /// Throws NoNumbers if runs of an arm differ in more than learning rate and seed.
 void require_one_population(const ArmRuns& arm);
 
 /// Returns whether a run is complete and has one of the seeds; empty `seeds` accept any.
-bool counts(const RunRecord& run, const Seeds& seeds);
+bool counts(const Row& run, const Seeds& seeds);
 
 /// Returns "11..18" for three or more consecutive seeds, else "11, 13".
 std::string seeds_text(const Seeds& seeds);
@@ -91,7 +84,7 @@ struct Pairs {
 /// empty. A seed is one pair: its values at several learning rates are averaged on the axis. Throws
 /// NoNumbers, for example if any run has no value; `pairs` then has the names of the arms.
 void find_pairs(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
-                std::span<const RunRecord* const> runs, Pairs& pairs);
+                std::span<const Row* const> runs, Pairs& pairs);
 
 /// Difference at one of several sizes.
 struct GapAtSize {
@@ -113,7 +106,6 @@ struct Measured : Pairs {
 
 /// Measures a claim. The interval covers the spread over seeds. Both runs of a pair read the same
 /// held-out text, so the choice of the text hardly adds to it.
-Measured measure(const Claim& claim, const ClaimsFile& file,
-                 std::span<const RunRecord* const> runs);
+Measured measure(const Claim& claim, const ClaimsFile& file, std::span<const Row* const> runs);
 
 }  // namespace difftape::study

@@ -28,19 +28,6 @@ std::string deciding_text(const ClaimResult& result) {
                      shown(found.low(), metric), shown(found.high(), metric));
 }
 
-std::string published_text(const ClaimResult& result) {
-  const Claim& claim = *result.claim;
-  const stats::Interval& found = result.measured.paired.difference;
-  if (std::isnan(claim.published_low) || std::isnan(found.half_width)) return "";
-  const double low = claim.on_axis(claim.published_low), high = claim.on_axis(claim.published_high);
-  const bool apart = found.high() < low || found.low() > high;
-  const bool inside = found.low() >= low && found.high() <= high;
-  return fmt::format("; the published {:g} to {:g} {}", claim.published_low, claim.published_high,
-                     apart    ? "lies outside the interval"
-                     : inside ? "contains the interval"
-                              : "overlaps the interval");
-}
-
 /// Returns "v2 1.7388, softmax 1.7948; difference", "v2 against softmax, slope per decade of
 /// parameters of differences".
 std::string what_was_compared(const ClaimResult& result) {
@@ -60,7 +47,6 @@ std::string what_was_compared(const ClaimResult& result) {
                  : fmt::format("{:.{}f}", value, metric.digits);
   };
   const std::string arm = found.arm + " " + mean(found.arm_mean);
-  if (claim.has_value()) return fmt::format("{}; {} to {}", arm, differs, found.reference);
   return fmt::format("{}, {} {}; {}", arm, found.reference, mean(found.reference_mean), differs);
 }
 
@@ -111,10 +97,9 @@ std::string seeds_text(const Measured& found) {
 std::string numbers_text(const ClaimResult& result) {
   const Measured& found = result.measured;
   if (found.seeds.empty()) return "";
-  return fmt::format("{}: {} {}, {} at {}{}{}{}", result.claim->metric->label,
+  return fmt::format("{}: {} {}, {} at {}{}{}", result.claim->metric->label,
                      what_was_compared(result), difference_text(result), seeds_text(found),
-                     found.where, sizes_text(result), deciding_text(result),
-                     published_text(result));
+                     found.where, sizes_text(result), deciding_text(result));
 }
 
 std::string verdict_text(const ClaimResult& result) {

@@ -15,14 +15,14 @@ namespace difftape::study {
 
 namespace {
 
-using Runs = std::vector<const RunRecord*>;
+using Runs = std::vector<const Row*>;
 /// Runs of one arm that count, by seed and by Selected::rates.
-using BySeed = std::map<std::uint64_t, std::map<double, const RunRecord*>>;
+using BySeed = std::map<std::uint64_t, std::map<double, const Row*>>;
 
 BySeed by_seed(const Selected& selected) {
   BySeed result;
   for (std::size_t i = 0; i < selected.rates.size(); ++i) {
-    const RunRecord* run = selected.arm.runs[i];
+    const Row* run = selected.arm.runs[i];
     const auto [place, added] = result[run->seed].emplace(selected.rates[i], run);
     if (added) continue;
     throw NoNumbers("{} has two runs of seed {} at lr {:g}: {} and {}", selected.arm.name,
@@ -51,7 +51,7 @@ double value_of(const Runs& runs, const Quantity& metric) {
                     metric.label);
   }
   double sum = 0;
-  for (const RunRecord* run : runs) {
+  for (const Row* run : runs) {
     const double value = on_scale(run->number(metric), metric.scale);
     sum += value;
     if (std::isfinite(value) && (run->finished() || metric.of_diverged)) continue;
@@ -71,15 +71,13 @@ std::vector<double> less(std::vector<double> a, const std::vector<double>& b) {
 /// Throws NoNumbers if the two arms exist but cannot be compared.
 void require_comparable(const ArmRuns& arm, const ArmRuns& reference, const Quantity& metric) {
   for (const ArmRuns* each : {&arm, &reference}) {
-    if (each->runs.empty()) continue;  // a number in place of an arm
     const bool logged =
-        std::ranges::any_of(each->runs, [&](const RunRecord* run) { return run->logged(metric); });
-    const bool failed = std::ranges::all_of(each->runs, &RunRecord::diverged);
+        std::ranges::any_of(each->runs, [&](const Row* run) { return run->logged(metric); });
+    const bool failed = std::ranges::all_of(each->runs, &Row::diverged);
     if (!logged && !(failed && metric.of_diverged))
       throw NoNumbers("no run of {} logged {}", each->name, metric.metric);
     require_one_population(*each);
   }
-  if (reference.runs.empty()) return;
   const std::string difference = task_difference(*arm.runs.front(), *reference.runs.front());
   if (!difference.empty()) throw NoNumbers(difference);
 }
@@ -89,11 +87,10 @@ void add_pair(const Claim& claim, const ClaimsFile& file, const Runs& first, con
   const Quantity& metric = *claim.metric;
   pairs.seeds.push_back(first.front()->seed);
   pairs.a.push_back(value_of(first, metric));
-  pairs.b.push_back(second.empty() ? on_scale(claim.value, metric.scale)
-                                   : value_of(second, metric));
+  pairs.b.push_back(value_of(second, metric));
   for (const Runs* each : {&first, &second}) {
     pairs.stated_before = pairs.stated_before && std::ranges::all_of(*each, [&](const auto* run) {
-                            return run->config.run.claims == file.digest;
+                            return run->fact("claims") == file.digest;
                           });
   }
 }
@@ -104,7 +101,7 @@ std::vector<double> shared_rates(const Selected& a, const Selected& b, const Cla
   const auto rates_of = [](const Selected& of) {
     return std::set(of.rates.begin(), of.rates.end());
   };
-  const std::set<double> of_a = rates_of(a), of_b = claim.has_value() ? of_a : rates_of(b);
+  const std::set<double> of_a = rates_of(a), of_b = rates_of(b);
   std::vector<double> shared;
   std::ranges::set_intersection(of_a, of_b, std::back_inserter(shared));
   if (shared.empty()) {
@@ -125,9 +122,8 @@ std::string rates_text(const Claim& claim, const Selected& arm, const Selected& 
   std::vector<std::string> multiples;
   for (const double factor : claim.own_lr)
     multiples.push_back(factor == 1 ? "own" : fmt::format("{:g} x own", factor));
-  return fmt::format(
-      "{} lr ({} {:g}{})", fmt::join(multiples, " and "), arm.arm.name, arm.own,
-      claim.has_value() ? "" : fmt::format(", {} {:g}", reference.arm.name, reference.own));
+  return fmt::format("{} lr ({} {:g}, {} {:g})", fmt::join(multiples, " and "), arm.arm.name,
+                     arm.own, reference.arm.name, reference.own);
 }
 
 /// Fills the pairs, restricted to `seeds` in their order unless they are empty.
@@ -141,7 +137,7 @@ void compare(const Selected& arm, const Selected& reference, const Claim& claim,
       seeds.empty() ? mapped(a, [](const auto& each) { return each.first; }) : seeds;
   for (const std::uint64_t seed : candidates) {
     const Runs first = runs_at(a, seed, lrs), second = runs_at(b, seed, lrs);
-    if (first.empty() || (second.empty() && !claim.has_value())) continue;
+    if (first.empty() || second.empty()) continue;
     add_pair(claim, file, first, second, pairs);
   }
   if (!pairs.seeds.empty()) return;
@@ -152,21 +148,20 @@ void compare(const Selected& arm, const Selected& reference, const Claim& claim,
 }
 
 void pairs_of_arms(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
-                   std::span<const RunRecord* const> runs, Pairs& pairs) {
+                   std::span<const Row* const> runs, Pairs& pairs) {
   pairs = {};
-  const auto [first, second] = find_arms(claim, file, runs);
+  const ArmRuns first = arm_called(claim.arm, claim.where, runs),
+                second = arm_called(claim.reference, claim.where, runs);
   pairs.arm = first.name;
   pairs.reference = second.name;
-  const Selected arm = select_runs(first, claim, file, seeds);
-  const Selected reference =
-      claim.has_value() ? Selected{second} : select_runs(second, claim, file, seeds);
+  const Selected arm = select_runs(first, claim, file, seeds),
+                 reference = select_runs(second, claim, file, seeds);
   require_comparable(arm.arm, reference.arm, *claim.metric);
-  const ArmRuns& sized = claim.has_value() ? arm.arm : reference.arm;
-  pairs.parameters = static_cast<double>(sized.runs.front()->status.parameters);
+  pairs.parameters = static_cast<double>(reference.arm.runs.front()->status.parameters);
   compare(arm, reference, claim, file, seeds, pairs);
-  if (std::ranges::none_of(arm.arm.runs, &RunRecord::finished) &&
-      std::ranges::none_of(reference.arm.runs, &RunRecord::finished)) {
-    pairs.diverged = claim.has_value() ? first.name : first.name + " and " + second.name;
+  if (std::ranges::none_of(arm.arm.runs, &Row::finished) &&
+      std::ranges::none_of(reference.arm.runs, &Row::finished)) {
+    pairs.diverged = first.name + " and " + second.name;
   }
 }
 
@@ -199,7 +194,7 @@ void set_beside(Pairs& both, const Pairs& second, const Claim& claim) {
 std::vector<double> Pairs::gaps() const { return less(a, b); }
 
 void find_pairs(const Claim& claim, const ClaimsFile& file, const Seeds& seeds,
-                std::span<const RunRecord* const> runs, Pairs& pairs) {
+                std::span<const Row* const> runs, Pairs& pairs) {
   pairs_of_arms(claim, file, seeds, runs, pairs);
   if (!claim.compared_with) return;
   Claim other = claim;

@@ -107,14 +107,12 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
   return results;
 }
 
-JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs)
+JudgedClaims::JudgedClaims(ClaimsFile claims, std::span<const Row* const> runs)
     : file(std::move(claims)) {
   std::vector<Measured> measured;
   for (const Claim& claim : file.claims) measured.push_back(measure(claim, file, runs));
   results = decide(file, std::move(measured));
-  if (std::ranges::all_of(
-          runs, [](auto* run) { return run->config.data.type == run::DataKind::text; }))
-    data = run::DataKind::text;
+  if (std::ranges::all_of(runs, &Row::reads_text)) data = run::DataKind::text;
 }
 
 namespace {

@@ -58,10 +58,10 @@ std::vector<ClaimResult> decide(const ClaimsFile& file, std::vector<Measured> me
 
 struct JudgedClaims {
   ClaimsFile file;
-  std::vector<ClaimResult> results;  ///< one per entry of file.claims
+  std::vector<ClaimResult> results;            ///< one per entry of file.claims
   run::DataKind data = run::DataKind::tokens;  ///< text if all runs read text as bytes
 
-  JudgedClaims(ClaimsFile claims, std::span<const RunRecord* const> runs);
+  JudgedClaims(ClaimsFile claims, std::span<const Row* const> runs);
   JudgedClaims(const JudgedClaims&) = delete;  // results point into the file
   JudgedClaims& operator=(const JudgedClaims&) = delete;
 };

@@ -6,7 +6,7 @@ namespace difftape::study {
 namespace {
 
 /// Four arms: b - a exceeds d - c by 0.1 times the seed.
-std::vector<RunRecord> four_arms() {
+std::vector<Row> four_arms() {
   std::vector<Result> results;
   for (const int seed : {1, 2, 3}) {
     const double loss = 2 + 0.05 * seed * seed;
@@ -55,7 +55,7 @@ TEST(MeasureDifferences, need_two_that_differ) {
 TEST(MeasureDifferences, of_roots_are_not_squared) {
   const std::map<std::string, double> spikes = {{"a", 4}, {"b", 9}, {"c", 16}, {"d", 25}};
   auto runs = four_arms();
-  for (RunRecord& run : runs) {
+  for (Row& run : runs) {
     const auto at = &quantity("loss_spikes") - quantities().data();
     run.numbers[static_cast<std::size_t>(at)] = spikes.at(run.arm);
   }
@@ -113,7 +113,7 @@ TEST(MeasureDifferences, count_the_seeds_of_both) {
 }
 
 TEST(MeasureDifferences, at_different_learning_rates_are_not_compared) {
-  std::vector<RunRecord> runs = two_arms();
+  std::vector<Row> runs = two_arms();
   for (const char* arm : {"c", "d"}) {
     for (const int seed : {1, 2, 3}) runs.push_back(record({.arm = arm, .seed = seed}));
   }
@@ -149,7 +149,7 @@ TEST(MeasureDifferences, with_a_missing_arm_are_not_compared) {
   EXPECT_THAT(measured(claims(loss + "{arm: c, reference: x}\n"), four_arms()).reason,
               HasSubstr("no arm is named x"));
   auto runs = four_arms();
-  std::erase_if(runs, [](const RunRecord& run) { return run.arm == "d" && run.seed == 2; });
+  std::erase_if(runs, [](const Row& run) { return run.arm == "d" && run.seed == 2; });
   EXPECT_EQ(measured(claims(loss + "{arm: c, reference: d}\n"), runs).seeds,
             (std::vector<std::uint64_t>{1, 3}));
 }

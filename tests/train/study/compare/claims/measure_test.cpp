@@ -48,8 +48,8 @@ TEST(Measure, takes_the_seeds_of_the_file_in_their_order) {
 
 TEST(Measure, skips_a_seed_without_a_run_at_one_of_the_learning_rates) {
   auto runs = two_arms();
-  std::erase_if(
-      runs, [](const RunRecord& run) { return run.arm == "a" && run.seed == 2 && run.lr > 5e-3; });
+  std::erase_if(runs,
+                [](const Row& run) { return run.arm == "a" && run.seed == 2 && run.lr > 5e-3; });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), runs).seeds, (Seeds{1, 3}));
 }
 
@@ -90,7 +90,7 @@ TEST(Measure, of_runs_that_all_diverged_has_no_contrast) {
 }
 
 TEST(Measure, explains_missing_runs) {
-  const auto why = [](const std::string& lines, const std::vector<RunRecord>& runs) {
+  const auto why = [](const std::string& lines, const std::vector<Row>& runs) {
     return measured(claims(lines), runs).reason;
   };
   const std::string loss = "    metric: val_loss\n";
@@ -123,29 +123,10 @@ TEST(Measure, rejects_arms_whose_runs_differ_in_more_than_the_seed) {
               HasSubstr("runs of a differ in optim.max_grad_norm: "));
   EXPECT_EQ(measured(claims(loss + "    where: {optim.max_grad_norm: 1}\n"), clipped).reason, "");
   auto runs = two_arms();
-  for (RunRecord& run : runs) run.env["data"]["xxh3_128"] = "one";
+  for (Row& run : runs) run.facts["data"] = "one";
   EXPECT_EQ(measured(claims(loss), runs).reason, "");
-  runs[1].env["data"]["xxh3_128"] = "another";
+  runs[1].facts["data"] = "another";
   EXPECT_THAT(measured(claims(loss), runs).reason, HasSubstr("runs of a differ in their data: "));
-}
-
-TEST(Measure, compares_an_arm_with_a_number) {
-  const auto against = [](const std::string& lines) {
-    return claims_from_text("claims:\n  c:\n    statement: s\n    arm: a\n" + lines, "c.yaml");
-  };
-  const Measured found = measured(
-      against("    value: 2.5\n    metric: val_loss\n    where: {optim.lr: 0.01}\n"), two_arms());
-  EXPECT_EQ(found.reason, "");
-  EXPECT_EQ(found.reference, "2.5");
-  EXPECT_EQ(found.seeds.size(), 3u);
-  EXPECT_NEAR(found.paired.difference.mean, 2.2 - 2.5, 1e-12);
-  const auto ratio = two_arms([](Result& result) { result.last = {{"attn/logit_max/0", 8}}; });
-  EXPECT_NEAR(
-      measured(against("    value: 2\n    metric: attention_logit\n"), ratio).a[0] - std::log(2),
-      std::log(4), 1e-12);
-  EXPECT_THAT(
-      measured(against("    value: 8\n    metric: attention_logit\n"), ratio).failed_control,
-      HasSubstr("have the same value"));
 }
 
 TEST(Measure, without_a_value_of_the_control_compares_nothing) {
@@ -188,46 +169,6 @@ TEST(Measure, checks_the_controls) {
   const auto same = two_arms([](Result& result) { result.loss = 2.3; });
   EXPECT_EQ(measured(claims("    metric: val_loss\n"), same).failed_control,
             "validation loss: both runs of every pair have the same value");
-}
-
-/// Returns the arms that `some_claims` selects as V2 and softmax, or why there are none.
-std::string pair(const std::vector<Result>& results) {
-  const std::vector<RunRecord> runs = records(results);
-  const ClaimsFile file = some_claims();
-  try {
-    const auto [arm, other] = find_arms(file.claims.front(), file, pointers(runs));
-    return arm.name + " against " + other.name;
-  } catch (const NoNumbers& none) {
-    return none.what();
-  }
-}
-
-TEST(ArmsOfClaims, are_found_by_their_fields_of_attention) {
-  const Result softmax{.arm = "mine"}, v2{.arm = "other", .attention = {{"kind", "diff_v2"}}};
-  const auto changed = [&](const char* key, const char* value) {
-    Result result = v2;
-    result.attention[key] = value;
-    return pair({softmax, result});
-  };
-  EXPECT_EQ(pair({softmax, v2}), "other against mine");
-  EXPECT_EQ(changed("lambda", "sigmoid"), "other against mine") << "the default of the kind";
-  EXPECT_EQ(changed("gate", "preset"), "other against mine");
-  EXPECT_EQ(changed("gate", "head"), "no arm is v2 (kind: diff_v2)");
-  EXPECT_EQ(changed("qk_norm", "true"), "other and mine also differ in model.attention.qk_norm");
-  EXPECT_EQ(changed("sliding_window", "64"),
-            "other and mine also differ in model.attention.sliding_window");
-  const std::string unknown =
-      "no arm is v2 (kind: diff_v2); this version cannot read the attention of other";
-  EXPECT_EQ(changed("gate", "both"), unknown);
-  EXPECT_EQ(changed("rotation", "none"), unknown);
-}
-
-TEST(ArmsOfClaims, are_the_first_pair_without_another_difference) {
-  const Result v2{.arm = "v2", .attention = {{"kind", "diff_v2"}}};
-  const Result wide{.arm = "wide", .config = {{"optim.max_grad_norm", "0"}}};
-  EXPECT_EQ(pair({wide, v2}), "v2 and wide also differ in optim.max_grad_norm");
-  EXPECT_EQ(pair({wide, {.arm = "plain"}, v2}), "v2 against plain");
-  EXPECT_EQ(pair({{.arm = "plain", .config = {{"model.d_ff", "300"}}}, v2}), "v2 against plain");
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ const std::string kFinalLoss = "    metric: val_loss\n";
 
 /// Returns seeds 1 to 5 of both arms on a ladder, at their own rates, and at four times these. a is
 /// lower by 0.1 at its own rate; the penalties are 0.3 (a) and 0.5 (b).
-std::vector<RunRecord> ladder_and_own() {
-  std::vector<RunRecord> runs;
+std::vector<Row> ladder_and_own() {
+  std::vector<Row> runs;
   for (const int seed : {1, 2, 3, 4, 5}) {
     const double noise = 0.01 * seed * seed;
     for (const bool a : {true, false}) {
@@ -86,7 +86,7 @@ TEST(OwnLearningRates, and_their_multiples_give_a_penalty) {
 
 TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_of_a_uniform_guess) {
   auto runs = ladder_and_own();
-  std::erase_if(runs, [](const RunRecord& run) { return run.seed == 4 && run.lr > 0.04; });
+  std::erase_if(runs, [](const Row& run) { return run.seed == 4 && run.lr > 0.04; });
   runs.push_back(
       sized_record({.arm = "a", .seed = 4, .lr = 4 * 0.0123, .state = run::RunState::diverged}));
   const Measured found =
@@ -97,13 +97,13 @@ TEST(OwnLearningRates, give_a_run_that_diverged_at_the_higher_rate_the_loss_of_a
 }
 
 TEST(OwnLearningRates, without_runs_give_a_reason) {
-  const auto why = [](const ClaimsFile& file, std::vector<RunRecord> runs) {
+  const auto why = [](const ClaimsFile& file, std::vector<Row> runs) {
     return measured(file, runs).reason;
   };
   auto runs = ladder_and_own();
   EXPECT_EQ(why(claims_with_rates(kFinalLoss + "    lr: 3 x own\n"), runs),
             "no run of a has lr 0.0369, 3 times its own, and a seed that did not choose it");
-  std::erase_if(runs, [](const RunRecord& run) { return run.seed > 2; });
+  std::erase_if(runs, [](const Row& run) { return run.seed > 2; });
   EXPECT_EQ(why(claims_with_rates(kFinalLoss + "    lr: own\n"), runs),
             "no run of a has lr 0.0123, 1 times its own, and a seed that did not choose it");
   ClaimsFile early = claims_with_rates(kFinalLoss + "    lr: own\n");
@@ -111,7 +111,7 @@ TEST(OwnLearningRates, without_runs_give_a_reason) {
   EXPECT_EQ(why(early, ladder_and_own()),
             "lr_star.csv does not exist yet, so no arm has its own learning rate");
   const ClaimsFile file = claims_with_rates(kFinalLoss + "    lr: own\n");
-  std::vector<RunRecord> small, large;
+  std::vector<Row> small, large;
   for (const char* arm : {"a", "b"}) {
     small.push_back(sized_record({.arm = arm, .d_model = 32}));
     large.push_back(sized_record({.arm = arm, .d_model = 128}));

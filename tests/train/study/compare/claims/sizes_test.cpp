@@ -17,8 +17,8 @@ double gap(Index d_model, int seed) {
 }
 
 /// Returns both arms at these sizes with seeds from 1.
-std::vector<RunRecord> at_sizes(const std::vector<std::pair<Index, int>>& seeds_of_sizes) {
-  std::vector<RunRecord> runs;
+std::vector<Row> at_sizes(const std::vector<std::pair<Index, int>>& seeds_of_sizes) {
+  std::vector<Row> runs;
   for (const auto& [size, seeds] : seeds_of_sizes) {
     for (int seed = 1; seed <= seeds; ++seed) {
       const double loss = 2 + 0.1 * seed;
@@ -81,7 +81,7 @@ TEST(ClaimsOverSizes, use_the_sizes_and_seeds_that_they_name) {
 }
 
 TEST(ClaimsOverSizes, explain_missing_runs) {
-  const auto why = [](const std::vector<RunRecord>& runs, const std::string& more = "") {
+  const auto why = [](const std::vector<Row>& runs, const std::string& more = "") {
     return measured(claims(kSlope + more), runs).reason;
   };
   EXPECT_EQ(why(at_sizes({{32, 6}, {64, 2}})), "model.d_model 64: 2 seeds; need 3");
@@ -96,8 +96,8 @@ TEST(ClaimsOverSizes, explain_missing_runs) {
   EXPECT_EQ(why(runs, "    where: {model.d_model: [32, 64]}\n"), "");
   EXPECT_EQ(why(two_arms()),
             "a and b have runs at one value of model.d_model, but need two or more");
-  std::vector<RunRecord> alike = at_sizes({{32, 3}, {64, 3}});
-  for (RunRecord& run : alike) run.status.parameters = 5;
+  std::vector<Row> alike = at_sizes({{32, 3}, {64, 3}});
+  for (Row& run : alike) run.status.parameters = 5;
   EXPECT_EQ(why(alike), "all sizes have 5 parameters");
 }
 
@@ -105,8 +105,9 @@ TEST(ClaimsOverSizes, are_preregistered_if_every_size_is) {
   const ClaimsFile file = claims(kMean);
   const auto without = [&](Index size) {
     auto runs = at_sizes({{32, 3}, {64, 3}});
-    for (RunRecord& run : runs)
-      run.config.run.claims = run.config.model.d_model == size ? "another" : file.digest;
+    for (Row& run : runs)
+      run.facts["claims"] =
+          run.value("model.d_model") == fmt::to_string(size) ? "another" : file.digest;
     return measured(file, runs).stated_before;
   };
   EXPECT_TRUE(without(0));
@@ -115,7 +116,7 @@ TEST(ClaimsOverSizes, are_preregistered_if_every_size_is) {
 }
 
 TEST(ClaimsOverSizes, without_a_spread_are_not_testable) {
-  std::vector<RunRecord> runs;
+  std::vector<Row> runs;
   for (const Index size : {32, 64}) {
     for (const int seed : {1, 2, 3}) {
       runs.push_back(sized_record({"a", size, seed, 2 + (size == 32 ? 0.25 : 0.5)}));
@@ -125,11 +126,11 @@ TEST(ClaimsOverSizes, without_a_spread_are_not_testable) {
   EXPECT_EQ(measured(claims(kMean), runs).failed_control,
             "all differences at each size are equal, so the spread is unknown");
   auto of_one = at_sizes({{32, 3}, {64, 3}});
-  for (RunRecord& run : of_one) {
-    if (run.config.model.d_model == 32) run.numbers = of_one.front().numbers;
+  for (Row& run : of_one) {
+    if (run.value("model.d_model") == "32") run.numbers = of_one.front().numbers;
   }
   EXPECT_EQ(measured(claims(kMean), of_one).failed_control, "") << "the other size has a spread";
-  for (RunRecord& run : runs) run.numbers = runs.front().numbers;
+  for (Row& run : runs) run.numbers = runs.front().numbers;
   EXPECT_EQ(measured(claims(kMean), runs).failed_control,
             "validation loss: both runs of every pair have the same value");
 }

@@ -14,12 +14,12 @@ inline study::ClaimsFile claims(const std::string& lines, const std::string& top
 }
 
 inline study::Measured measured(const study::ClaimsFile& file,
-                                const std::vector<study::RunRecord>& runs) {
+                                const std::vector<study::Row>& runs) {
   return measure(file.claims.front(), file, pointers(runs));
 }
 
 /// Returns arms a and b with three seeds at two learning rates; `change` is applied to each run.
-inline std::vector<study::RunRecord> two_arms(void (*change)(Result&) = [](Result&) {}) {
+inline std::vector<study::Row> two_arms(void (*change)(Result&) = [](Result&) {}) {
   std::vector<Result> results;
   for (const char* arm : {"a", "b"}) {
     for (const double lr : {1e-3, 1e-2}) {
@@ -34,31 +34,26 @@ inline std::vector<study::RunRecord> two_arms(void (*change)(Result&) = [](Resul
   return records(results);
 }
 
-inline constexpr const char* kClaims = R"(arms:
-  softmax: {kind: softmax}
-  v1: {kind: diff_v1}
-  v2: {kind: diff_v2}
-margins:
+inline constexpr const char* kClaims = R"(margins:
   final_loss: {margin: 0.01, reason: half of the published lead}
 claims:
   v2_loss:
     statement: V2's loss is lower than the baseline's
     source: V2 article
-    arm: v2
+    arm: diff_v2
     reference: softmax
     metric: final_loss
     expect: lower
-    published: [-0.03, -0.02]
   v1_loss:
     statement: V1's loss is lower than the baseline's
     source: V1 paper
-    arm: v1
+    arm: diff_v1
     reference: softmax
     metric: final_loss
     expect: lower
   v2_sinks:
     statement: V2 has a lower sink rate than the baseline
-    arm: v2
+    arm: diff_v2
     reference: softmax
     metric: sink_rate
     expect: lower
@@ -76,13 +71,13 @@ struct SizedResult {
 };
 
 /// Sets 1,000 parameters per unit of model.d_model.
-inline study::RunRecord sized_record(const SizedResult& result) {
-  study::RunRecord run = record({.arm = result.arm,
-                                 .lr = result.lr,
-                                 .seed = result.seed,
-                                 .loss = result.loss,
-                                 .state = result.state,
-                                 .config = {{"model.d_model", fmt::to_string(result.d_model)}}});
+inline study::Row sized_record(const SizedResult& result) {
+  study::Row run = record({.arm = result.arm,
+                           .lr = result.lr,
+                           .seed = result.seed,
+                           .loss = result.loss,
+                           .state = result.state,
+                           .config = {{"model.d_model", fmt::to_string(result.d_model)}}});
   run.status.parameters = 1000 * result.d_model;
   return run;
 }

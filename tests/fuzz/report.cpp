@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::put("runs/runs.csv", parts[4]);
   fuzz::expect_an_error_at_most(1, [&] {
     const study::Collection found = study::collect_runs(std::vector{runs});
-    study::write_report(study::make_study(found.runs), fuzz::folder() / "report.html", "fuzzed",
+    study::write_report(study::make_studies(found.runs), fuzz::folder() / "report.html", "fuzzed",
                         {.notes = found.notes});
     study::list_runs(std::vector{runs});
     if (scripts_in(test::contents(fuzz::folder() / "report.html")) > kMostScripts)

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -56,29 +57,32 @@ std::string left_claims(std::span<const fs::path> copies) {
 /// Returns the claims to judge: the named file, or else the copy in the directory of the first
 /// sweep that has one. A single arm has no claims unless they are named.
 std::unique_ptr<const study::JudgedClaims> judged_claims(const ReportArguments& arguments,
-                                                         const study::Study& study,
-                                                         std::vector<std::string>& notes) {
+                                                         study::Collection& collection) {
   const std::vector<fs::path> copies = claims_copies(arguments);
   const bool named = !arguments.claims.empty();
-  if (!named && (copies.empty() || study.arms.size() < 2)) return nullptr;
+  const bool one_arm = std::ranges::all_of(collection.runs, [&](const study::Row& run) {
+    return run.arm == collection.runs.front().arm;
+  });
+  if (!named && (copies.empty() || one_arm)) return nullptr;
   const std::string path = named ? arguments.claims : copies.front().string();
   if (const std::string note = named ? "" : left_claims(copies); !note.empty())
-    notes.push_back(note);
-  return std::make_unique<study::JudgedClaims>(study::load_claims(path), study.runs());
+    collection.notes.push_back(note);
+  return std::make_unique<study::JudgedClaims>(study::load_claims(path), collection.pointers());
 }
 
 void report(const ReportArguments& arguments) {
   study::Collection collection = study::collect_runs(arguments.dirs());
-  const study::Study study = arguments.baseline.empty()
-                                 ? make_study_so_far(collection.runs, collection.baseline)
-                                 : make_study(collection.runs, arguments.baseline);
-  const auto claims = judged_claims(arguments, study, collection.notes);
+  const std::vector<study::Study> studies =
+      make_studies(collection.runs, arguments.baseline.empty()
+                                        ? known_arm(collection.runs, collection.baseline)
+                                        : arguments.baseline);
+  const auto claims = judged_claims(arguments, collection);
   for (const std::string& note : collection.notes) say(note);
   study::require_comparison_folder(arguments.out);
-  write_comparison(study, "difftape", {collection.notes, claims.get()}, arguments.out);
+  write_comparison(studies, "difftape", {collection.notes, claims.get()}, arguments.out);
   fmt::print(
       "{}\nreport: {}\n",
-      study_text(study, system::terminal_width(STDOUT_FILENO, system::kTextWidth), claims.get()),
+      study_text(studies, system::terminal_width(STDOUT_FILENO, system::kTextWidth), claims.get()),
       (fs::path(arguments.out) / study::kPage).string());
 }
 

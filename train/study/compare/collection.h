@@ -21,6 +21,10 @@ struct Collection {
   std::vector<Row> runs;           ///< runs of directories first, then runs of indexes
   std::vector<std::string> notes;  ///< runs that are omitted or incomplete
   std::string baseline = {};       ///< of the first sweep that stored one (runs.csv)
+
+  std::vector<const Row*> pointers() const {
+    return mapped(runs, [](const Row& run) { return &run; });
+  }
 };
 
 /// Loads the runs of run_directories. A run that cannot be read is omitted with a note. Runs with

@@ -134,9 +134,7 @@ LrCurve curve_of(const Study& study, const Arm& arm) {
   LrCurve curve{
       .arm = arm.name,
       .points = lr_points(arm),
-      .name = first.arm,
-      .task = arm.task,
-      .task_words = study.tasks[arm.task],
+      .task = study.task,
       .d_model = first.value("model.d_model"),
       .parameters = first.status.parameters,
       .unit = run::loss_unit(first.reads_text() ? run::DataKind::text : run::DataKind::tokens)};
@@ -147,10 +145,10 @@ LrCurve curve_of(const Study& study, const Arm& arm) {
 }
 
 void add_gaps(const Study& study, std::vector<LrCurve>& curves) {
+  const Arm* base = study.reference();
+  if (base == nullptr) return;
+  const auto of_base = static_cast<std::size_t>(base - study.arms.data());
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    const Arm* base = study.baseline_of(study.arms[i]);
-    if (base == nullptr) continue;
-    const auto of_base = static_cast<std::size_t>(base - study.arms.data());
     curves[i].is_baseline = of_base == i;
     if (of_base != i) curves[i].gap = gap_of(curves[i], curves[of_base]);
   }
@@ -201,6 +199,12 @@ std::vector<LrCurve> lr_curves(const Study& study) {
   return curves;
 }
 
+std::vector<LrCurve> lr_curves(std::span<const Study> studies) {
+  std::vector<LrCurve> all;
+  for (const Study& study : studies) std::ranges::move(lr_curves(study), std::back_inserter(all));
+  return all;
+}
+
 namespace {
 
 constexpr std::array kColumns{"arm",  "model.d_model", "parameters", "lr_star", "low",
@@ -210,7 +214,7 @@ std::string digits(double value) { return system::number(value, "{:.3g}", ""); }
 
 const LrCurve* double_of(std::span<const LrCurve> curves, const LrCurve& curve) {
   for (const LrCurve& other : curves) {
-    if (&other != &curve && other.ladder.size() > 1 && other.name == curve.name &&
+    if (&other != &curve && other.ladder.size() > 1 && other.arm == curve.arm &&
         other.d_model == curve.d_model)
       return &other;
   }
@@ -252,10 +256,10 @@ std::string lr_optima_csv(std::span<const LrCurve> curves) {
                          : fmt::format(
                                "the runs have two ladders of this arm and size, {} and {}; "
                                "report them separately",
-                               curve.arm, other->arm);
+                               curve.task, other->task);
     const stats::LrOptimum found = reason.empty() ? curve.optimum : stats::LrOptimum{};
     csv += system::csv_line(std::vector<std::string>{
-        curve.name, curve.d_model, fmt::to_string(curve.parameters), digits(found.lr),
+        curve.arm, curve.d_model, fmt::to_string(curve.parameters), digits(found.lr),
         digits(found.low), digits(found.high), system::number(found.loss, "{:.4f}", ""),
         fmt::format("{}", fmt::join(curve.seeds, " ")), reason});
   }
@@ -309,4 +313,5 @@ OwnRates read_own_rates(const std::filesystem::path& file) {
   return own;
 }
 
-}  // namespace difftape::study
+}  // namespace difftape::study                .task = study.task,
+

@@ -55,16 +55,14 @@ struct LrGap {
   bool of_own_runs = true;
 };
 
-/// An arm over learning rates. An arm of a study has one size and one task.
+/// An arm over learning rates.
 struct LrCurve {
   std::string arm;                   ///< name in the study
   std::vector<LrPoint> points = {};  ///< points of all its runs
-  std::string name = {};             ///< run.arm
-  std::size_t task = 0;              ///< index in Study::tasks
-  std::string task_words = {};       ///< entry of Study::tasks
+  std::string task = {};             ///< of the study
   std::string d_model = {};          ///< model.d_model
   std::int64_t parameters = 0;
-  bool is_baseline = false;  ///< baseline of its size and task
+  bool is_baseline = false;  ///< baseline of its study
   const char* unit = "";     ///< of losses: "nats per byte"
 
   /// The ladder: at least three learning rates, if some seed has them, and the seeds that ran at
@@ -79,6 +77,8 @@ struct LrCurve {
 };
 
 std::vector<LrCurve> lr_curves(const Study& study);
+/// Returns the curves of all studies in their order.
+std::vector<LrCurve> lr_curves(std::span<const Study> studies);
 
 inline constexpr const char* kLrOptimumFile = "lr_optimum.csv";
 

@@ -1,6 +1,6 @@
 #pragma once
-// Groups runs into a study: tasks, arms, the learning rates of each arm, and the seeds at each.
-// Statistics count complete runs only; a diverged run is a result.
+// Groups runs into studies, one per task: arms, the learning rates of each arm, and the seeds at
+// each. Statistics count complete runs only; a diverged run is a result.
 
 #include <cstddef>
 #include <functional>
@@ -21,11 +21,10 @@ struct Condition {
   const Row* complete(std::uint64_t seed) const;
 };
 
-/// Runs that differ in learning rate and seed only (`sweep.arms` in a sweep file).
+/// Runs with one run.arm, which differ in learning rate and seed only.
 struct Arm {
   std::string name;
   std::vector<Condition> conditions;  ///< ascending lr
-  std::size_t task = 0;               ///< index in Study::tasks
 
   std::vector<const Row*> runs() const;
   const Condition* at(double lr) const;
@@ -37,57 +36,39 @@ struct Cell {
   const Condition& condition;
 };
 
+/// Runs whose results can be compared. Their configurations differ between arms only.
 struct Study {
-  std::vector<Arm> arms;     ///< in the order of their first runs
-  std::size_t baseline = 0;  ///< the arm that the others are compared with
-  /// A task is data, batch, steps and vocabulary, and the size of the model if arms ran at several
-  /// sizes. Losses are compared within a task only. Entries are the words that distinguish the
-  /// tasks, "3200 steps"; empty for a single task.
-  std::vector<std::string> tasks = {""};
+  std::string task = {};      ///< words that distinguish it from other tasks: "3200 steps"
+  std::vector<Arm> arms = {};  ///< in the order of their first runs
+  std::string baseline = {};   ///< name of the arm that the others are compared with
 
+  const Arm* reference() const;     ///< the baseline; nullptr if this task has no run of it
   std::vector<Cell> cells() const;  ///< in the order of the arms
   std::vector<const Row*> runs() const;
   std::vector<std::string> arm_names() const { return mapped(arms, &Arm::name); }
   std::vector<double> lrs() const;  ///< unique, ascending
   bool is_swept() const;            ///< whether an arm has more than one learning rate
-
-  /// Returns the baseline. In another task it is the arm with the same configuration, else the only
-  /// arm with the same run.arm; nullptr if there is none.
-  const Arm* baseline_of(const Arm& arm) const;
-  /// Returns the name of the baseline, without the task.
-  std::string baseline_name() const;
-  /// Returns the arms of one task, which must have a baseline.
-  Study of_task(std::size_t task) const;
 };
 
-/// Groups `runs`, which must outlive the study, by (task, run.arm, optim.lr, run.seed). Runs of one
-/// arm that differ in another key become arms "<arm> <key>=<value>". The second of two runs with
-/// the same configuration becomes an arm named by its directory. With several tasks, arms are named
-/// "<arm> (<task>)". `baseline` names an arm, with or without its task; "" selects the arm of the
-/// first run. Throws UsageError without runs and for an unknown baseline.
+/// Groups runs by task, in the order of first runs. `runs` must outlive the studies. Runs of one
+/// task have equal data, batches, steps and vocabulary; runs of one task and arm differ in learning
+/// rate and seed only, so that an arm of several sizes has as many tasks. The second of two runs
+/// with the same configuration is an arm named by its directory. An empty `baseline` means the arm
+/// of the first run. Throws UsageError without runs, and if no run has that arm.
+std::vector<Study> make_studies(std::span<const Row> runs, const std::string& baseline = "");
+
+/// Returns a name if some run has that arm, else "".
+std::string known_arm(std::span<const Row> runs, const std::string& name);
+
+/// Returns runs of one task as a study.
 Study make_study(std::span<const Row> runs, const std::string& baseline = "");
 
-/// Does the same, but selects the arm of the first run as long as no run has the run.arm
-/// `baseline`.
-Study make_study_so_far(std::span<const Row> runs, const std::string& baseline);
+/// Returns all arms in one study, to draw them together; with several tasks they are called
+/// "<arm> (<task>)".
+Study drawn_together(std::span<const Study> studies);
 
 /// Returns "2 finished, 1 diverged at 120".
 std::string describe_states(std::span<const Row* const> runs);
-
-/// Returns the keys, in their order, that distinguish items with equal values of all earlier keys;
-/// `value_of` takes an item and a key.
-std::vector<std::string> distinguishing_keys(
-    const std::vector<std::string>& keys, std::size_t items,
-    const std::function<std::string(std::size_t item, const std::string& key)>& value_of);
-
-struct Tasks {
-  std::vector<std::size_t> of_run;  ///< one per run: an index in `words`
-  /// Each task by the fewest keys that distinguish it: "3200 steps"; "" for a single task.
-  std::vector<std::string> words;
-};
-
-/// Returns the tasks in the order of their first runs.
-Tasks find_tasks(std::span<const Row> runs);
 
 /// Returns why two runs have different tasks; empty if they have the same task.
 std::string task_difference(const Row& a, const Row& b);

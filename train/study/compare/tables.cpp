@@ -46,8 +46,8 @@ void append(system::Table& table, const Columns& columns) {
 /// the same learning rate; nullptr if there is none.
 std::vector<const Row*> compared_runs(const Study& study) {
   std::vector<const Row*> compared;
+  const Arm* base = study.reference();
   for (const Arm& arm : study.arms) {
-    const Arm* base = study.baseline_of(arm);
     for (const Row* run : arm.runs()) {
       const Row*& best = compared.emplace_back(nullptr);
       if (base == nullptr || base == &arm) continue;
@@ -62,7 +62,7 @@ std::vector<const Row*> compared_runs(const Study& study) {
 Columns run_columns(const Quantity& quantity, const Study& study) {
   const auto& [group, head, format, tables, against_baseline] = quantity.column;
   Columns columns{{{group, head}}, {}};
-  if (against_baseline) columns.heads.push_back({group, versus(quantity, study.baseline_name())});
+  if (against_baseline) columns.heads.push_back({group, versus(quantity, study.baseline)});
   const std::vector<const Row*> runs = study.runs(), compared = compared_runs(study);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const double value = runs[i]->number(quantity);
@@ -84,7 +84,7 @@ double mean_of(std::span<const Row* const> runs, const Quantity& quantity) {
 
 /// Returns the loss at each arm's own rate and the difference to the baseline.
 Columns loss_columns(const Study& study, std::span<const LrCurve> curves) {
-  const std::string against = "final loss vs " + study.baseline_name();
+  const std::string against = "final loss vs " + study.baseline;
   Columns columns{{{"final loss", "mean"}, {"final loss", "+-"}}, {}};
   for (const char* head : {"difference", "low", "high", "pairs"})
     columns.heads.push_back({against, head});
@@ -243,14 +243,6 @@ std::string lr_note(const Study& study) {
       "nats per token. From, to: 95 % limits, bootstrap over seeds.");
 }
 
-std::string tasks_note(const Study& study) {
-  if (study.tasks.size() < 2) return "";
-  return fmt::format(
-      "The runs have {} tasks ({}). An arm is compared with {} of its own task, since losses on "
-      "different data or lengths are not comparable.",
-      study.tasks.size(), fmt::join(study.tasks, "; "), study.baseline_name());
-}
-
 std::string with_loss_unit(const Study& study, std::string text) {
   if (!std::ranges::all_of(study.runs(), &Row::reads_text)) return text;
   const std::string tokens(run::loss_unit(run::DataKind::tokens)),
@@ -260,25 +252,40 @@ std::string with_loss_unit(const Study& study, std::string text) {
   return text;
 }
 
-std::string tables_text(const Study& study, std::size_t width) {
-  const auto paragraphs = [width](const std::string& lines) {
-    std::string text;
-    for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
-      end = std::min(lines.find('\n', begin), lines.size());
-      text += system::wrapped(lines.substr(begin, end - begin), width, "");
-    }
-    return text;
-  };
+namespace {
+
+std::string paragraphs(const std::string& lines, std::size_t width) {
+  std::string text;
+  for (std::size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    text += system::wrapped(lines.substr(begin, end - begin), width, "");
+  }
+  return text;
+}
+
+/// Returns the tables of one task.
+std::string task_text(const Study& study, std::size_t width) {
   const std::vector<LrCurve> curves = lr_curves(study);
   const bool single_runs = study.runs().size() == study.arms.size();
   const system::Table table = single_runs ? run_table(study) : arm_table(study, curves);
   std::string text = (single_runs ? to_text(table) : to_text(table, width, 2)) +
-                     paragraphs(columns_note(study, table)) + paragraphs(tasks_note(study));
-  if (single_runs) return text + paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "");
+                     paragraphs(columns_note(study, table), width);
+  if (single_runs) return text + paragraphs(study.arms.size() > 1 ? kSingleRunsNote : "", width);
   const system::Table rates = lr_table(curves);
   if (rates.rows.empty()) return text;
-  text += '\n' + to_text(rates, width, 1) + paragraphs(lr_note(study));
-  for (const std::string& refusal : lr_refusals(curves)) text += paragraphs(refusal);
+  text += '\n' + to_text(rates, width, 1) + paragraphs(lr_note(study), width);
+  for (const std::string& refusal : lr_refusals(curves)) text += paragraphs(refusal, width);
+  return text;
+}
+
+}  // namespace
+
+std::string tables_text(std::span<const Study> studies, std::size_t width) {
+  if (studies.size() == 1) return task_text(studies[0], width);
+  std::string text;
+  for (const Study& study : studies)
+    text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n", study.task,
+                        task_text(study, width));
   return text;
 }
 

@@ -18,7 +18,7 @@ namespace difftape::study {
 std::string written(double value, Format format);
 
 /// Returns one row per run, in the order of Study::runs, compared with the first run of the
-/// baseline of its task.
+/// baseline.
 system::Table run_table(const Study& study);
 
 /// Returns one row per arm: its own learning rate and runs (LrCurve::own), their loss, the
@@ -34,15 +34,12 @@ std::string lr_note(const Study& study);
 /// Returns one sentence for each arm of that table without lr*, with the reason.
 std::vector<std::string> lr_refusals(std::span<const LrCurve> curves);
 
-/// Explains a study of several tasks; empty for one task.
-std::string tasks_note(const Study& study);
-
 /// Returns a text of this program with "nats per byte" for "nats per token" if all runs read text as
 /// bytes. Words of users must not pass through it.
 std::string with_loss_unit(const Study& study, std::string text);
 
-/// Returns the tables with their notes for a terminal of `width` columns. The
-/// table is run_table if each arm is a single run.
-std::string tables_text(const Study& study, std::size_t width);
+/// Returns the tables of each task with their notes for a terminal of `width` columns. The table is
+/// run_table if each arm is a single run.
+std::string tables_text(std::span<const Study> studies, std::size_t width);
 
 }  // namespace difftape::study

@@ -223,17 +223,9 @@ bool are_of_one_panel(const LrCurve& a, const LrCurve& b) {
   return a.task == b.task && a.d_model == b.d_model;
 }
 
-/// Returns the name of the arm without size and task if it is unique in its panel.
-std::string name_of(std::span<const LrCurve> curves, const LrCurve& curve) {
-  const auto named = std::ranges::count_if(curves, [&](const LrCurve& other) {
-    return are_of_one_panel(other, curve) && other.name == curve.name;
-  });
-  return named == 1 && !curve.name.empty() ? curve.name : curve.arm;
-}
-
 std::vector<std::string> names_of(std::span<const LrCurve> curves) {
   std::vector<std::string> names;
-  for (const LrCurve& curve : curves) add_once(names, name_of(curves, curve));
+  for (const LrCurve& curve : curves) add_once(names, curve.arm);
   return names;
 }
 
@@ -245,7 +237,7 @@ std::vector<LrPanel> panels_of(std::span<const LrCurve> curves) {
       return are_of_one_panel(*each.curves.front().curve, curve);
     });
     if (panel == panels.end()) panel = panels.insert(panel, {{}, 0, {}, false, false});
-    const auto color = std::ranges::find(names, name_of(curves, curve)) - names.begin();
+    const auto color = std::ranges::find(names, curve.arm) - names.begin();
     panel->curves.push_back({static_cast<std::size_t>(color), &curve});
     if (panel->parameters == 0 || curve.is_baseline)
       panel->parameters = static_cast<double>(curve.parameters);
@@ -258,7 +250,7 @@ std::vector<LrPanel> panels_of(std::span<const LrCurve> curves) {
     const auto sizes = std::ranges::count_if(panels, [&](const LrPanel& other) {
       return other.curves.front().curve->d_model == first.d_model;
     });
-    if (sizes > 1 && !first.task_words.empty()) panel.title += ", " + first.task_words;
+    if (sizes > 1 && !first.task.empty()) panel.title += ", " + first.task;
   }
   return panels;
 }
@@ -374,7 +366,7 @@ std::string lr_curve_svg(std::span<const LrCurve> curves, SvgKind kind) {
   if (const std::vector<GapLine> gaps = gap_lines(panels); !gaps.empty()) {
     const auto base = std::ranges::find_if(curves, &LrCurve::is_baseline);
     draw_gaps(drawing, gaps, {0, drawing.height + 10}, width,
-              base == curves.end() ? "the baseline" : name_of(curves, *base), curves.front().unit);
+              base == curves.end() ? "the baseline" : base->arm, curves.front().unit);
     drawing.height += kGapHead + kGapHeight + kPanelFoot;
   }
   return kind == SvgKind::inlined ? drawing.inlined() : drawing.standalone(2);

@@ -21,7 +21,7 @@ namespace {
 
 using namespace page;
 
-std::string subtitle_of(const Study& study) {
+std::string subtitle_of(const Study& study, std::size_t tasks) {
   const auto runs = study.runs();
   const auto diverged = std::ranges::count_if(runs, &Row::diverged);
   std::set<std::uint64_t> seeds;
@@ -32,7 +32,7 @@ std::string subtitle_of(const Study& study) {
   std::string text = count(runs.size(), "run");
   const char* separator = ": ";
   const std::pair<std::size_t, const char*> factors[] = {{study.arms.size(), "arm"},
-                                                         {study.tasks.size(), "task"},
+                                                         {tasks, "task"},
                                                          {study.lrs().size(), "peak learning rate"},
                                                          {seeds.size(), "seed"}};
   for (const auto& [n, what] : factors) {
@@ -42,24 +42,25 @@ std::string subtitle_of(const Study& study) {
   }
   text += fmt::format(". {} diverged.", diverged == 0 ? "None" : std::to_string(diverged));
   return study.arms.size() < 2 ? text
-                               : fmt::format("{} Baseline: {}.", text, study.baseline_name());
+                               : fmt::format("{} Baseline: {}.", text, study.baseline);
 }
 
 /// Makes the page with all sections for which there is data. Notes come first.
-Framed make_page(const Study& study, const std::string& title, const PageParts& parts,
+Framed make_page(std::span<const Study> studies, const std::string& title, const PageParts& parts,
                  const std::filesystem::path& page_dir) {
-  const std::vector<LrCurve> curves = lr_curves(study);
+  const std::vector<LrCurve> curves = lr_curves(studies);
+  const Study study = drawn_together(studies);
   const Input input{study, curves, best_lr(study, curves), select_charts(study)};
   const std::vector<std::string> arms = study.arm_names();
   const Section drawn = curves_section(input), accuracy = accuracy_section(input),
                 layers = layers_section(input), attention = attention_section(input);
   Framed page{.title = title,
-              .subtitle = subtitle_of(study),
+              .subtitle = subtitle_of(study, studies.size()),
               .sections = notices(study, parts.notes),
               .data = drawn.data};
   if (!drawn.html.empty()) page.libraries = {assets::dygraph_js(), assets::synchronizer_js()};
-  page.add("runs", "Runs", runs_section(study, curves, page_dir));
-  page.add("learning-rate", "Learning rate", lr_section(study, curves));
+  page.add("runs", "Runs", runs_section(studies, page_dir));
+  page.add("learning-rate", "Learning rate", lr_section(studies));
   page.add("curves", "Curves", drawn.html);
   page.add("verdicts", "Verdicts", parts.claims ? verdicts_section(*parts.claims) : "");
   page.add("accuracy", "Accuracy", accuracy.html);
@@ -84,9 +85,9 @@ void replace_or_remove(const std::filesystem::path& file, const std::string& tex
 
 }  // namespace
 
-void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
+void write_report(std::span<const Study> studies, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts) {
-  system::replace_text(path, page_text(make_page(study, title, parts, path.parent_path())));
+  system::replace_text(path, page_text(make_page(studies, title, parts, path.parent_path())));
 }
 
 void require_comparison_folder(const std::filesystem::path& folder) {
@@ -100,13 +101,13 @@ void require_comparison_folder(const std::filesystem::path& folder) {
       folder.string(), kPage));
 }
 
-void write_comparison(const Study& study, const std::string& title, const PageParts& parts,
+void write_comparison(std::span<const Study> studies, const std::string& title, const PageParts& parts,
                       const std::filesystem::path& folder) {
   const JudgedClaims* claims = parts.claims;
-  const std::vector<LrCurve> curves = lr_curves(study);
-  const bool swept = study.is_swept();
-  write_report(study, folder / kPage, title, parts);
-  replace_or_remove(folder / "summary.txt", study_text(study, system::kTextWidth, claims));
+  const std::vector<LrCurve> curves = lr_curves(studies);
+  const bool swept = std::ranges::any_of(studies, &Study::is_swept);
+  write_report(studies, folder / kPage, title, parts);
+  replace_or_remove(folder / "summary.txt", study_text(studies, system::kTextWidth, claims));
   replace_or_remove(folder / "verdicts.csv", claims ? verdicts_csv(claims->results) : "");
   replace_or_remove(folder / "forest.svg",
                     claims ? forest_svg(forest_rows(*claims), SvgKind::standalone) : "");

@@ -3,6 +3,7 @@
 // 2 MB for any length of run, and is readable without JavaScript.
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ struct PageParts {
   const JudgedClaims* claims = nullptr;  ///< null: there are no claims
 };
 
-/// Writes the page of a study. Throws OutputError.
-void write_report(const Study& study, const std::filesystem::path& path, const std::string& title,
+/// Writes the page of the studies. Throws OutputError.
+void write_report(std::span<const Study> studies, const std::filesystem::path& path, const std::string& title,
                   const PageParts& parts = {});
 
 /// Creates the folder of a comparison unless it exists. Throws OutputError if it contains files, but
@@ -30,7 +31,7 @@ void require_comparison_folder(const std::filesystem::path& folder);
 /// Writes report.html and summary.txt; verdicts.csv and forest.svg with claims; lr_curve.svg and
 /// lr_optimum.csv if an arm has several learning rates. Removes those that do not apply any more.
 /// Throws OutputError.
-void write_comparison(const Study& study, const std::string& title, const PageParts& parts,
+void write_comparison(std::span<const Study> studies, const std::string& title, const PageParts& parts,
                       const std::filesystem::path& folder);
 
 }  // namespace difftape::study

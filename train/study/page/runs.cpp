@@ -63,11 +63,11 @@ std::string with_arms(const system::Table& table, const Study& study) {
 }
 
 std::string lr_csv(const std::vector<LrCurve>& curves) {
-  std::string csv = "arm,lr,mean,half_width,runs,diverged,values\n";
+  std::string csv = "task,arm,lr,mean,half_width,runs,diverged,values\n";
   for (const LrCurve& curve : curves) {
     for (const LrPoint& point : curve.points) {
       csv += system::csv_line(std::vector<std::string>{
-          curve.arm, fmt::to_string(point.lr), fmt::format("{:.6g}", point.loss.mean),
+          curve.task, curve.arm, fmt::to_string(point.lr), fmt::format("{:.6g}", point.loss.mean),
           fmt::format("{:.6g}", point.loss.half_width), fmt::to_string(point.runs),
           fmt::to_string(point.diverged), fmt::format("{:.6g}", fmt::join(point.values, " "))});
     }
@@ -77,31 +77,49 @@ std::string lr_csv(const std::vector<LrCurve>& curves) {
 
 }  // namespace
 
-std::string runs_section(const Study& study, const std::vector<LrCurve>& curves,
-                         const fs::path& page_dir) {
+namespace {
+
+std::string runs_of_task(const Study& study, const fs::path& page_dir) {
   const std::size_t runs = study.runs().size();
   if (runs == study.arms.size() && runs <= kFewRuns) return per_run_table(study, page_dir);
-  const system::Table table = arm_table(study, curves);
+  const system::Table table = arm_table(study, lr_curves(study));
   return with_arms(table, study) + note(escape_html(columns_note(study, table))) +
          fmt::format("<details><summary>Every run ({})</summary>\n", runs) +
          per_run_table(study, page_dir) + "</details>\n";
 }
 
-std::string lr_section(const Study& study, const std::vector<LrCurve>& curves) {
-  if (!study.is_swept()) return "";
-  const system::Table table = lr_table(curves);
+}  // namespace
+
+std::string runs_section(std::span<const Study> studies, const fs::path& page_dir) {
+  std::string html;
+  for (const Study& study : studies) {
+    if (studies.size() > 1) html += fmt::format("<h3>{}</h3>\n", escape_html(study.task));
+    html += runs_of_task(study, page_dir);
+  }
+  return html;
+}
+
+std::string lr_section(std::span<const Study> studies) {
+  if (std::ranges::none_of(studies, &Study::is_swept)) return "";
+  const std::vector<LrCurve> curves = lr_curves(studies);
   const bool wide = std::ranges::any_of(curves, [&](const LrCurve& each) {
     return each.task != curves[0].task || each.d_model != curves[0].d_model;
   });
-  std::string html = fmt::format(
+  std::string tables, refusals;
+  for (const Study& study : studies) {
+    const std::vector<LrCurve> of_task = lr_curves(study);
+    const system::Table table = lr_table(of_task);
+    if (table.rows.empty()) continue;
+    if (studies.size() > 1) tables += fmt::format("<h3>{}</h3>\n", escape_html(study.task));
+    tables += with_arms(table, study);
+    for (const std::string& refusal : lr_refusals(of_task)) refusals += note(escape_html(refusal));
+  }
+  return fmt::format(
       "<div{}>\n<figure><figcaption>Final validation loss <span class=\"muted\">{}</span> "
-      "{}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}",
+      "{}</figcaption>\n{}</figure>\n<div>\n{}</div>\n</div>\n{}{}",
       wide ? "" : " class=\"beside\"", curves.front().unit,
-      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined),
-      table.rows.empty() ? "" : with_arms(table, study),
-      note(escape_html(lr_note(study)) + " " + kFigureNote));
-  for (const std::string& refusal : lr_refusals(curves)) html += note(escape_html(refusal));
-  return html;
+      csv_link("learning_rate.csv", lr_csv(curves)), lr_curve_svg(curves, SvgKind::inlined), tables,
+      note(escape_html(lr_note(studies.front())) + " " + kFigureNote), refusals);
 }
 
 namespace {

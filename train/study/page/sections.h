@@ -111,13 +111,12 @@ Series seed_spikes(const Condition& condition, const std::string& metric);
 
 std::vector<double> divergences(const Condition& condition);
 
-/// Returns the results of the runs, with links to their files relative to `page_dir`, the directory
+/// Returns the results of the runs by task, with links to their files relative to `page_dir`, the directory
 /// of the page.
-std::string runs_section(const Study& study, const std::vector<LrCurve>& curves,
-                         const std::filesystem::path& page_dir);
+std::string runs_section(std::span<const Study> studies, const std::filesystem::path& page_dir);
 
 /// Returns loss against learning rate, and the sensitivity of each arm; empty for a single rate.
-std::string lr_section(const Study& study, const std::vector<LrCurve>& curves);
+std::string lr_section(std::span<const Study> studies);
 
 /// Returns the tested claims as a forest plot and as a table, the untested ones, folded away, and
 /// notes about the verdicts.

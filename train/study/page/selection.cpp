@@ -34,8 +34,10 @@ struct AtStep {
 }  // namespace
 
 double best_lr(const Study& study, const std::vector<LrCurve>& curves) {
-  const LrPoint* best = best_point(curves[study.baseline].points);
-  const double lr = best ? best->lr : study.arms[study.baseline].conditions.front().lr;
+  const Arm& base = study.reference() ? *study.reference() : study.arms.front();
+  const auto at = static_cast<std::size_t>(&base - study.arms.data());
+  const LrPoint* best = best_point(curves[at].points);
+  const double lr = best ? best->lr : base.conditions.front().lr;
   const bool shared = std::ranges::all_of(
       study.arms, [lr](const Arm& arm) { return arm.conditions.size() == 1 || arm.at(lr); });
   return shared ? lr : kNaN;

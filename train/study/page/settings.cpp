@@ -77,8 +77,6 @@ std::string notices(const Study& study, std::span<const std::string> notes) {
   const auto open = std::ssize(runs) - std::ranges::count_if(runs, &Row::complete);
   std::string html;
   for (const std::string& note : notes) html += notice(escape_html(note));
-  if (const std::string tasks = tasks_note(study); !tasks.empty())
-    html += notice(escape_html(tasks));
   if (open > 0) {
     html +=
         notice(fmt::format("{} of {} runs {} not finished; charts show them, but statistics do not "

@@ -58,11 +58,12 @@ std::string keys_of_data(const run::Config& config) {
 
 /// Prints tables and verdicts, and writes them to files of the sweep.
 void compare(const SweepConfig& sweep, const Collection& collection, std::ostream& console) {
-  const Study study = make_study_so_far(collection.runs, sweep.baseline);
+  const std::vector<Study> studies =
+      make_studies(collection.runs, known_arm(collection.runs, sweep.baseline));
   const std::unique_ptr<const JudgedClaims> claims =
-      sweep.claims ? std::make_unique<JudgedClaims>(*sweep.claims, study.runs()) : nullptr;
-  console << "\n" << study_text(study, system::kTextWidth, claims.get());
-  write_comparison(study, sweep.name, {collection.notes, claims.get()}, sweep.out);
+      sweep.claims ? std::make_unique<JudgedClaims>(*sweep.claims, collection.pointers()) : nullptr;
+  console << "\n" << study_text(studies, system::kTextWidth, claims.get());
+  write_comparison(studies, sweep.name, {collection.notes, claims.get()}, sweep.out);
   console << "\nreport: " << (fs::path(sweep.out) / kPage).string() << "\n";
 }
 

@@ -31,7 +31,7 @@ TEST(LrCurves, have_one_optimum_per_size_and_a_gap_of_the_ladder) {
   const std::vector<LrCurve> curves = lr_curves(make_study(runs, "softmax"));
   ASSERT_EQ(curves.size(), 4u);
   for (const LrCurve& curve : curves) {
-    const bool base = curve.name == "softmax";
+    const bool base = curve.arm == "softmax";
     EXPECT_NEAR(curve.optimum.lr, base ? 2e-3 : 4e-3, 1e-12) << curve.arm;
     EXPECT_NEAR(curve.optimum.loss, base ? 2.025 : 1.975, 1e-12);
     EXPECT_THAT(curve.seeds, ElementsAre(1, 2, 3, 4));

@@ -35,13 +35,13 @@ std::size_t column(const system::Table& table, const std::string& group, const s
   return 0;
 }
 
-TEST(Study, distinguishes_arms_by_the_values_of_keys_and_not_by_their_origin) {
+TEST(Study, distinguishes_runs_by_the_values_of_keys_and_not_by_their_origin) {
   const std::vector<Row> runs =
       records({{.seed = 1}, {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
-  EXPECT_EQ(make_study(runs).arms.size(), 1u);
+  EXPECT_EQ(make_studies(runs).size(), 1u);
   const std::vector<Row> other = records({{.seed = 1, .config = {{"model.z_loss_weight", "1"}}},
                                           {.seed = 2, .config = {{"model.z_loss_weight", "0"}}}});
-  EXPECT_EQ(make_study(other).arms.size(), 2u);
+  EXPECT_EQ(make_studies(other).size(), 2u);
 }
 
 TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
@@ -50,7 +50,7 @@ TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
   ASSERT_EQ(study.arms.size(), 2u);
   EXPECT_EQ(study.arms[0].name, "softmax");
   EXPECT_EQ(study.arms[1].name, "diff_v2");
-  EXPECT_EQ(study.baseline, 0u);
+  EXPECT_EQ(study.reference(), &study.arms[0]);
   for (const Arm& arm : study.arms) {
     ASSERT_EQ(arm.conditions.size(), 2u);
     EXPECT_EQ(arm.conditions[0].lr, 1e-3) << "learning rates ascend";
@@ -64,25 +64,40 @@ TEST(Study, groups_runs_by_arm_rate_and_seed_in_order) {
 
 TEST(Study, uses_the_named_baseline_and_lists_the_arms_for_an_unknown_one) {
   const std::vector<Row> runs = records(sweep());
-  EXPECT_EQ(make_study(runs, "diff_v2").baseline, 1u);
-  EXPECT_THAT([&] { make_study(runs, "difv2"); },
+  EXPECT_EQ(make_studies(runs, "diff_v2")[0].reference()->name, "diff_v2");
+  EXPECT_THAT([&] { make_studies(runs, "difv2"); },
               ThrowsMessage<UsageError>("report: no arm is named 'difv2'; did you mean 'diff_v2'?; "
                                         "the arms are softmax, diff_v2"));
   EXPECT_THAT(
-      [] { make_study({}); },
+      [] { make_studies({}); },
       ThrowsMessage<UsageError>("report: there are no runs; give at least one run directory"));
 }
 
-TEST(Study, splits_arms_whose_runs_differ_in_more_than_the_seed) {
+TEST(Study, has_runs_of_an_arm_that_differ_in_learning_rate_and_seed_only) {
   const std::vector<Row> runs = records(
       {{.config = {{"optim.max_grad_norm", "1"}}},
        {.seed = 2, .config = {{"optim.max_grad_norm", "0.5"}}},
        {.seed = 3, .config = {{"log.diagnostics_interval", "7"}, {"optim.min_lr", "1e-5"}}}});
-  const Study study = make_study(runs);
-  ASSERT_EQ(study.arms.size(), 2u);
-  EXPECT_EQ(study.arms[0].name, "softmax optim.max_grad_norm=1");
-  EXPECT_EQ(study.arms[0].conditions[0].runs.size(), 2u);
-  EXPECT_EQ(study.arms[1].name, "softmax optim.max_grad_norm=0.5");
+  const std::vector<Study> studies = make_studies(runs);
+  ASSERT_EQ(studies.size(), 2u);
+  EXPECT_EQ(studies[0].task, "optim.max_grad_norm=1");
+  EXPECT_EQ(studies[0].arms[0].name, "softmax");
+  EXPECT_EQ(studies[0].arms[0].conditions[0].runs.size(), 2u);
+  EXPECT_EQ(studies[1].task, "optim.max_grad_norm=0.5");
+}
+
+TEST(Study, of_sizes_has_no_task_for_keys_that_follow_from_the_size) {
+  std::vector<Result> results;
+  for (const char* size : {"32", "64"})
+    for (const char* arm : {"softmax", "diff_v2"})
+      results.push_back({.arm = arm,
+                         .config = {{"model.d_model", size},
+                                    {"model.d_ff", size + std::string(*arm == 's' ? "0" : "2")}}});
+  const std::vector<Row> runs = records(results);
+  const std::vector<Study> studies = make_studies(runs);
+  ASSERT_EQ(studies.size(), 2u);
+  EXPECT_EQ(studies[1].task, "d_model 64");
+  EXPECT_THAT(studies[1].arm_names(), ElementsAre("softmax", "diff_v2"));
 }
 
 TEST(Study, does_not_count_a_repetition_with_the_same_seed) {
@@ -158,12 +173,12 @@ TEST(LrTable, shows_diverged_counts_and_why_there_is_no_optimum) {
 TEST(StudyText, of_single_runs_compares_them_without_claims) {
   const std::vector<Row> runs =
       records({{}, {.arm = "diff_v2", .attention = {{"kind", "diff_v2"}}, .loss = 2.2}});
-  const std::string text = study_text(make_study(runs), 100);
+  const std::string text = study_text(make_studies(runs), 100);
   EXPECT_THAT(text, HasSubstr("val vs softmax"));
   EXPECT_THAT(text, HasSubstr("decides nothing"));
   EXPECT_THAT(text, Not(HasSubstr("claim")));
-  const Study study = make_study(runs);
-  const JudgedClaims answers(some_claims(), study.runs());
+  const std::vector<Study> study = make_studies(runs);
+  const JudgedClaims answers(some_claims(), pointers(runs));
   EXPECT_THAT(study_text(study, 100, &answers),
               AllOf(HasSubstr("\nnot tested, one seed: no interval: v2_loss\n"),
                     HasSubstr("not tested, no arm is named diff_v1; did you mean"),
@@ -173,8 +188,8 @@ TEST(StudyText, of_single_runs_compares_them_without_claims) {
 TEST(StudyText, fits_the_terminal) {
   const std::vector<Row> runs = records(sweep());
   for (const std::size_t width : {80u, 100u, 200u}) {
-    const Study study = make_study(runs);
-    const JudgedClaims answers(some_claims(), study.runs());
+    const std::vector<Study> study = make_studies(runs);
+    const JudgedClaims answers(some_claims(), pointers(runs));
     const std::string text = study_text(study, width, &answers);
     std::size_t longest = 0, begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -191,7 +206,7 @@ using Config = std::map<std::string, std::string>;
 std::vector<std::string> words_of(const std::vector<Config>& configs) {
   std::vector<Result> results;
   for (const Config& config : configs) results.push_back({.config = config});
-  return find_tasks(records(results)).words;
+  return mapped(make_studies(records(results)), &Study::task);
 }
 
 TEST(Tasks, are_described_by_the_fewest_distinguishing_keys) {
@@ -216,9 +231,9 @@ TEST(Tasks, of_equal_keys_differ_by_the_digest_of_the_data) {
   runs[0].facts["data"] = "aa1122334455";
   runs[1].facts["data"] = "bb";
   runs[2].facts["data"] = "aa1122334455";
-  const Tasks tasks = find_tasks(runs);
-  EXPECT_THAT(tasks.words, ElementsAre("data aa112233", "data bb"));
-  EXPECT_THAT(tasks.of_run, ElementsAre(0, 1, 0));
+  const std::vector<Study> studies = make_studies(runs);
+  EXPECT_THAT(mapped(studies, &Study::task), ElementsAre("data aa112233", "data bb"));
+  EXPECT_EQ(studies[0].runs().size(), 2u);
 }
 
 /// Returns softmax and diff_v2 with two seeds, for 20 and 40 steps; the long runs end 1 lower.
@@ -240,66 +255,33 @@ std::vector<Result> short_and_long() {
   return results;
 }
 
-TEST(Tasks, split_arms_which_are_compared_with_the_baseline_of_the_same_task) {
+TEST(Tasks, are_compared_within_themselves) {
   const std::vector<Row> runs = records(short_and_long());
-  const Study study = make_study(runs);
-  std::vector<std::string> names;
-  for (const Arm& arm : study.arms) names.push_back(arm.name);
-  ASSERT_THAT(names, ElementsAre("softmax (20 steps)", "diff_v2 (20 steps)", "softmax (40 steps)",
-                                 "diff_v2 (40 steps)"));
-  EXPECT_THAT(study.tasks, ElementsAre("20 steps", "40 steps"));
-  EXPECT_EQ(study.baseline_of(study.arms[1]), &study.arms[0]);
-  EXPECT_EQ(study.baseline_of(study.arms[2]), &study.arms[2]);
-  EXPECT_EQ(study.baseline_of(study.arms[3]), &study.arms[2]);
-  EXPECT_EQ(make_study(runs, "diff_v2").baseline, 1u);
-  EXPECT_EQ(make_study(runs, "diff_v2 (40 steps)").baseline, 3u);
-  const system::Table table = arm_table(study, lr_curves(study)), single = run_table(study);
-  const auto column = [](const system::Table& of, const std::string& group) {
-    return static_cast<std::size_t>(std::ranges::find(of.columns, group, &system::Column::group) -
-                                    of.columns.begin());
-  };
-  const std::size_t versus = column(table, "final loss vs softmax");
-  EXPECT_EQ(table.rows[0][versus], "-");
-  EXPECT_EQ(table.rows[1][versus], "-0.1150");
-  EXPECT_EQ(table.rows[2][versus], "-") << "a loss after 40 steps says nothing of one after 20";
-  EXPECT_EQ(table.rows[3][versus], "-0.1150");
-  EXPECT_EQ(single.columns[4].name, "val vs softmax");
-  EXPECT_EQ(single.rows[7][4], "-0.1200");
-  const std::string text = study_text(study, 100);
-  EXPECT_THAT(text,
-              HasSubstr("The runs have 2 tasks (20 steps; 40 steps). An arm is compared with"));
+  const std::vector<Study> studies = make_studies(runs);
+  EXPECT_THAT(mapped(studies, &Study::task), ElementsAre("20 steps", "40 steps"));
+  for (const Study& study : studies) {
+    EXPECT_THAT(study.arm_names(), ElementsAre("softmax", "diff_v2"));
+    const system::Table table = arm_table(study, lr_curves(study)), single = run_table(study);
+    const std::size_t versus = column(table, "final loss vs softmax", "difference");
+    EXPECT_EQ(table.rows[0][versus], "-");
+    EXPECT_EQ(table.rows[1][versus], "-0.1150") << "a loss after 40 steps says nothing of 20";
+    EXPECT_EQ(single.columns[4].name, "val vs softmax");
+    EXPECT_EQ(single.rows[3][4], "-0.1200");
+  }
+  EXPECT_THAT(study_text(studies, 100), AllOf(StartsWith("20 steps:\n"), HasSubstr("\n40 steps:\n")));
+  EXPECT_THAT(drawn_together(studies).arm_names(),
+              ElementsAre("softmax (20 steps)", "diff_v2 (20 steps)", "softmax (40 steps)",
+                          "diff_v2 (40 steps)"));
 }
 
 TEST(Tasks, without_the_baseline_compare_nothing) {
   std::vector<Result> results = short_and_long();
   results.erase(results.begin() + 4, results.begin() + 6);  // softmax in 40 steps
   const std::vector<Row> runs = records(results);
-  const Study study = make_study(runs);
-  EXPECT_EQ(study.baseline_of(study.arms[2]), nullptr);
-  EXPECT_THAT(arm_table(study, lr_curves(study)).rows[2], testing::Contains("-"));
-  EXPECT_THAT(tables_text(study, 200), Not(HasSubstr("-1.1")));
-}
-
-TEST(Tasks, find_the_baseline_by_its_configuration_or_else_by_its_name) {
-  std::vector<Result> results = short_and_long();
-  for (Result& result : results) {
-    if (result.config["train.steps"] == "40") result.arm += "_long";
-  }
-  std::vector<Row> runs = records(results);
-  EXPECT_EQ(make_study(runs).baseline_of(make_study(runs).arms[3])->name, "softmax_long (40 steps)")
-      << "configured as the baseline is";
-  results = short_and_long();
-  for (Result& result : results) {
-    if (result.config["train.steps"] == "40") result.config["optim.warmup_steps"] = "4";
-  }
-  runs = records(results);
-  const Study study = make_study(runs);
-  EXPECT_EQ(study.baseline_of(study.arms[3]), &study.arms[2]) << "its name";
-}
-
-TEST(Tasks, can_be_studied_separately) {
-  const std::vector<Row> runs = records(short_and_long());
-  EXPECT_EQ(make_study(runs).of_task(1).arms[0].name, "softmax (40 steps)");
+  const std::vector<Study> studies = make_studies(runs);
+  EXPECT_EQ(studies[1].reference(), nullptr);
+  EXPECT_THAT(arm_table(studies[1], lr_curves(studies[1])).rows[0], testing::Contains("-"));
+  EXPECT_THAT(tables_text(studies, 200), Not(HasSubstr("-1.1")));
 }
 
 }  // namespace

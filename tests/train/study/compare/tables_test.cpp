@@ -63,7 +63,7 @@ std::size_t column(const system::Table& table, const std::string& name) {
 
 TEST(RunTable, as_text_is_aligned_with_the_difference_to_the_baseline) {
   const std::vector<Row> runs = three_runs();
-  EXPECT_EQ("\n" + tables_text(study_of(runs), 80), R"(
+  EXPECT_EQ("\n" + tables_text(std::vector{study_of(runs)}, 80), R"(
                      ------------ loss ------------  - spikes -  ----------- grad_norm ------------
 run      parameters   train     val  val vs softmax  loss  grad  median    p99       max  sd/median  tokens/s  state
 softmax     820,224  2.2915  2.3311               -   0.0   2.0   0.424  2.408  1.57e+04      0.328    41,018  finished
@@ -82,10 +82,11 @@ the difference.
 
 TEST(RunTable, explains_that_single_runs_decide_nothing) {
   std::vector<Row> runs = three_runs();
-  EXPECT_THAT(tables_text(study_of(runs), 80), HasSubstr("decides nothing"));
+  EXPECT_THAT(tables_text(std::vector{study_of(runs)}, 80), HasSubstr("decides nothing"));
   runs.resize(1);
-  EXPECT_THAT(tables_text(study_of(runs), 80), Not(HasSubstr("decides nothing")));
-  EXPECT_THAT(tables_text(study_of(runs), 80), Not(HasSubstr("vs"))) << "it has no baseline";
+  EXPECT_THAT(tables_text(std::vector{study_of(runs)}, 80), Not(HasSubstr("decides nothing")));
+  EXPECT_THAT(tables_text(std::vector{study_of(runs)}, 80), Not(HasSubstr("vs")))
+      << "it has no baseline";
 }
 
 TEST(RunTable, compares_runs_with_the_same_seed) {
@@ -207,10 +208,10 @@ TEST(ArmTable, compares_each_size_with_its_own_baseline) {
     }
   }
   const std::vector<Row> runs = records(results);
-  const Study study = make_study(runs);
+  const std::vector<Study> studies = make_studies(runs);
   std::vector<double> differences;
-  for (const LrCurve& curve : lr_curves(study))
-    if (curve.name == "diff_v2") differences.push_back(curve.gap.difference.difference.mean);
+  for (const LrCurve& curve : lr_curves(studies))
+    if (curve.arm == "diff_v2") differences.push_back(curve.gap.difference.difference.mean);
   EXPECT_THAT(differences, testing::ElementsAre(testing::DoubleNear(-0.1, 1e-12),
                                                 testing::DoubleNear(-0.05, 1e-12)));
 }
@@ -224,23 +225,6 @@ TEST(ArmTable, counts_a_diverged_run_with_the_loss_of_a_uniform_guess) {
   EXPECT_EQ(cell(results, "diff_v2", "", "state"), "3 finished, 1 diverged at 12");
 }
 
-TEST(ArmTable, compares_sizes_that_differ_in_the_inner_width_alone) {
-  std::vector<Result> results;
-  for (const char* size : {"32", "64"}) {
-    for (Result each : four_seeds()) {
-      each.config["model.d_model"] = size;
-      if (size == std::string("64")) each.loss -= 0.5;
-      results.push_back(each);
-    }
-  }
-  for (const char* size : {"32", "64"})
-    EXPECT_EQ(cell(results, fmt::format("diff_v2 (d_model {})", size), "final loss vs softmax",
-                   "difference"),
-              "-0.0475");
-  const std::vector<Row> runs = records(results);
-  EXPECT_EQ(make_study(runs, "softmax").baseline_name(), "softmax");
-}
-
 TEST(ArmTable, compares_arms_of_other_sizes_if_each_has_one) {
   std::vector<Result> results = four_seeds();
   for (Result& each : results)
@@ -250,7 +234,7 @@ TEST(ArmTable, compares_arms_of_other_sizes_if_each_has_one) {
 
 TEST(ArmTable, is_followed_by_notes_on_the_columns_that_it_shows) {
   const std::vector<Row> runs = records(four_seeds());
-  EXPECT_THAT(tables_text(make_study(runs), 2000),
+  EXPECT_THAT(tables_text(make_studies(runs), 2000),
               AllOf(HasSubstr("numbers are means over its complete runs"),
                     HasSubstr("nats per byte"), HasSubstr("+- is half of a 95 % t-interval"),
                     HasSubstr("each at its own rate, paired by seed"),
@@ -261,15 +245,15 @@ TEST(LrTable, has_only_arms_with_several_learning_rates) {
   std::vector<Result> results = four_seeds();
   std::vector<Row> runs = records(results);
   EXPECT_TRUE(lr_table(lr_curves(make_study(runs))).rows.empty());
-  EXPECT_THAT(tables_text(make_study(runs), 100), Not(HasSubstr("lr sensitivity")));
+  EXPECT_THAT(tables_text(make_studies(runs), 100), Not(HasSubstr("lr sensitivity")));
   results.push_back({.arm = "diff_v2", .lr = 1e-2, .loss = 2.4});
   runs = records(results);
   const system::Table table = lr_table(lr_curves(make_study(runs)));
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0][0], "diff_v2");
   EXPECT_EQ(table.rows[0][3], "1") << "the seed that ran at both";
-  EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("lr sensitivity"));
-  EXPECT_THAT(tables_text(make_study(runs), 100), HasSubstr("diff_v2 has no lr*"));
+  EXPECT_THAT(tables_text(make_studies(runs), 100), HasSubstr("lr sensitivity"));
+  EXPECT_THAT(tables_text(make_studies(runs), 100), HasSubstr("diff_v2 has no lr*"));
 }
 
 TEST(Quantities, are_formatted_as_specified) {

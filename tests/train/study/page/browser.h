@@ -56,7 +56,7 @@ struct ReportInBrowser : testing::Test {
     const std::vector<Row> runs = collect_runs(dirs).runs;
     const Study study = make_study(runs);
     const JudgedClaims claims(some_claims(), study.runs());
-    write_report(study, dir / "report.html", title, {.claims = &claims});
+    write_report(std::vector{study}, dir / "report.html", title, {.claims = &claims});
     return contents(dir / "report.html");
   }
 

@@ -25,7 +25,7 @@ std::string report_of(const ScratchDir& dir, const std::vector<SyntheticRun>& ru
   const std::vector<Row> records = collect_runs(dirs).runs;
   const Study study = make_study(records);
   const JudgedClaims claims(some_claims(), study.runs());
-  write_report(study, dir / "report.html", title,
+  write_report(std::vector{study}, dir / "report.html", title,
                {.claims = study.arms.size() > 1 ? &claims : nullptr});
   return contents(dir / "report.html");
 }
@@ -176,7 +176,7 @@ TEST(Report, without_curves_contains_no_library_of_charts) {
   Row run = record({});
   metrics_of(run) = {};  // as a line of runs.csv
   const std::vector<Row> runs{run};
-  write_report(make_study(runs), dir / "row.html", "a row");
+  write_report(make_studies(runs), dir / "row.html", "a row");
   EXPECT_LT(contents(dir / "row.html").size(), 60'000u) << "dygraphs alone has 125 kB";
 }
 
@@ -200,7 +200,7 @@ TEST(Report, of_a_sweep_of_63_runs_stays_below_2_mb) {
   const ScratchDir dir;
   const auto dirs = test::write_sweep(dir.path(), 7, 3, 1000);
   const std::vector<Row> runs = collect_runs(dirs).runs;
-  write_report(make_study(runs), dir / "report.html", "sweep");
+  write_report(make_studies(runs), dir / "report.html", "sweep");
   const std::string page = contents(dir / "report.html");
   EXPECT_LT(page.size(), kLimit);
   const Ordered data = data_of(page);
@@ -219,7 +219,7 @@ TEST(Report, notes_unreadable_attention_maps_and_continues) {
   const auto run = write_run(dir / "a", {.steps = 50});
   put(run / "attention_maps.h5", "not HDF5");
   const std::vector<Row> runs{load_run(run)};
-  write_report(make_study(runs), dir / "r.html", "");
+  write_report(make_studies(runs), dir / "r.html", "");
   EXPECT_THAT(contents(dir / "r.html"), HasSubstr("a/attention_maps.h5"));
 }
 
@@ -241,13 +241,13 @@ TEST(Comparison, of_a_sweep_has_all_files_and_removes_those_of_an_earlier_one) {
   const auto dirs = test::write_sweep(dir / "sweep", 3, 1, 100);
   const std::vector<Row> runs = collect_runs(dirs).runs;
   require_comparison_folder(dir / "out");
-  write_comparison(make_study(runs), "title", {}, dir / "out");
+  write_comparison(make_studies(runs), "title", {}, dir / "out");
   EXPECT_THAT(contents(dir / "out/lr_curve.svg"), StartsWith("<svg xmlns="));
   EXPECT_THAT(contents(dir / "out/lr_optimum.csv"), StartsWith("arm,model.d_model,"));
   EXPECT_TRUE(fs::exists(dir / "out/summary.txt"));
   EXPECT_FALSE(fs::exists(dir / "out/verdicts.csv")) << "there are no claims";
   const std::vector<Row> one_rate{runs[0], runs[4]};
-  write_comparison(make_study(one_rate), "title", {}, dir / "out");
+  write_comparison(make_studies(one_rate), "title", {}, dir / "out");
   EXPECT_FALSE(fs::exists(dir / "out/lr_optimum.csv"));
 }
 
@@ -286,7 +286,7 @@ TEST_F(UsersWords, are_not_rewritten_on_the_page_and_in_figures) {
   const ScratchDir dir;
   const Study study = make_study(runs);
   const JudgedClaims claims(file, study.runs());
-  write_comparison(study, "nats per token", {{}, &claims}, dir.path());
+  write_comparison(std::vector{study}, "nats per token", {{}, &claims}, dir.path());
   for (const char* name : {"report.html", "forest.svg", "summary.txt"}) {
     const std::string text = contents(dir / name);
     EXPECT_THAT(text, testing::ContainsRegex("published[^<]*0.02")) << name;
@@ -309,7 +309,7 @@ TEST(Report, needs_a_place_to_write) {
   const ScratchDir dir;
   const std::vector<Row> runs{load_run(write_run(dir / "a", {}))};
   EXPECT_THAT(
-      [&] { write_report(make_study(runs), "/nowhere/r.html", ""); },
+      [&] { write_report(make_studies(runs), "/nowhere/r.html", ""); },
       ThrowsMessage<OutputError>("cannot write /nowhere/r.html: No such file or directory"));
 }
 

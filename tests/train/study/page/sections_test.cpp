@@ -20,8 +20,7 @@ using testing::AnyOf;
 
 /// Returns the section of runs, in a page in this folder.
 std::string runs_html_of(const std::vector<Row>& runs, const fs::path& folder = "") {
-  const Study study = make_study(runs);
-  return runs_section(study, lr_curves(study), folder);
+  return runs_section(make_studies(runs), folder);
 }
 
 TEST(RunsSection, links_the_files_that_each_run_has) {
@@ -65,8 +64,7 @@ TEST(LrSection, needs_an_arm_with_two_learning_rates) {
   std::vector<Result> results = {{.lr = 1e-2}, {.arm = "diff_v2", .lr = 2e-2}};
   const auto section = [&] {
     const std::vector<Row> runs = records(results);
-    const Study study = make_study(runs);
-    return lr_section(study, lr_curves(study));
+    return lr_section(make_studies(runs));
   };
   EXPECT_EQ(section(), "") << "it would be a curve over arms";
   results.push_back({.lr = 2e-2});

@@ -221,6 +221,9 @@ TEST(CommittedResults, reproduce_their_committed_learning_rates_and_figure) {
     ++checked;
   }
   EXPECT_EQ(checked, 3u);
+  EXPECT_THAT(contents(kResults / "../configs/studies/size_ladder/lr_star.csv"),
+              StartsWith(contents(kResults / "size_ladder/lr_optimum.csv")))
+      << "the rates that the study fixed before block B";
 }
 
 }  // namespace

@@ -188,8 +188,9 @@ system::Table verdict_table(std::span<const ClaimResult> results) {
   return table;
 }
 
-std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims) {
-  return tables_text(study, width) + (claims ? '\n' + claims_text(*claims, width) : "");
+std::string study_text(std::span<const Study> studies, std::size_t width,
+                       const JudgedClaims* claims) {
+  return tables_text(studies, width) + (claims ? '\n' + claims_text(*claims, width) : "");
 }
 
 std::string verdicts_csv(std::span<const ClaimResult> results) {

@@ -36,7 +36,8 @@ std::vector<std::string> claims_notes(const ClaimsFile& file, std::span<const Cl
 system::Table verdict_table(std::span<const ClaimResult> results);
 /// Returns the tables of a study for a terminal of `width` columns. With claims, a paragraph per
 /// tested claim, the untested claims and the notes follow.
-std::string study_text(const Study& study, std::size_t width, const JudgedClaims* claims = nullptr);
+std::string study_text(std::span<const Study> studies, std::size_t width,
+                       const JudgedClaims* claims = nullptr);
 
 /// Returns verdicts.csv: one line per claim, numbers with all digits.
 std::string verdicts_csv(std::span<const ClaimResult> results);

@@ -208,7 +208,8 @@ std::map<std::string, Gap> gaps(const std::string& printed) {
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with(" steps:")) task = ", " + line.substr(0, line.size() - 1);
     if (std::regex_match(line, match, row))
-      found[match[1].str() + task] = {std::stod(match[2]), std::stod(match[3]), std::stod(match[4])};
+      found[match[1].str() + task] = {std::stod(match[2]), std::stod(match[3]),
+                                      std::stod(match[4])};
   }
   return found;
 }

@@ -72,10 +72,9 @@ std::unique_ptr<const study::JudgedClaims> judged_claims(const ReportArguments& 
 
 void report(const ReportArguments& arguments) {
   study::Collection collection = study::collect_runs(arguments.dirs());
-  const std::vector<study::Study> studies =
-      make_studies(collection.runs, arguments.baseline.empty()
-                                        ? known_arm(collection.runs, collection.baseline)
-                                        : arguments.baseline);
+  const std::vector<study::Study> studies = make_studies(
+      collection.runs, arguments.baseline.empty() ? known_arm(collection.runs, collection.baseline)
+                                                  : arguments.baseline);
   const auto claims = judged_claims(arguments, collection);
   for (const std::string& note : collection.notes) say(note);
   study::require_comparison_folder(arguments.out);

@@ -194,8 +194,7 @@ TEST_F(ReportCommand, draws_runs_of_different_tasks_together_and_compares_within
               AllOf(StartsWith("text:\n"), HasSubstr("\nneedles:\n")));
   const std::string page = contents(dir / "report/report.html");
   EXPECT_THAT(page, AllOf(HasSubstr("\"arms\":[\"a (text)\",\"b (needles)\"]"),
-                          HasSubstr("<h3>needles</h3>"),
-                          HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
+                          HasSubstr("<h3>needles</h3>"), HasSubstr("<p>2 runs: 2 arms, 2 tasks.")));
 }
 
 TEST_F(ReportCommand, counts_a_duplicate_run_once_and_rejects_a_directory_without_runs) {

@@ -313,5 +313,4 @@ OwnRates read_own_rates(const std::filesystem::path& file) {
   return own;
 }
 
-}  // namespace difftape::study                .task = study.task,
-
+}  // namespace difftape::study

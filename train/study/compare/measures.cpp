@@ -181,17 +181,6 @@ double mean_of_layers_at_first_step(const LoadedRun& run, const char* name) {
   return stats::mean(first);
 }
 
-double lr_sensitivity(std::span<const Row* const> runs) {
-  if (std::ranges::none_of(runs, &Row::finished)) return kNaN;
-  stats::Groups losses;
-  for (const Row* run : runs) losses.push_back({run->number("final_loss")});
-  return stats::lr_sensitivity(losses);
-}
-
-double lr_penalty(std::span<const Row* const> runs) {
-  return runs.back()->number("final_loss") - runs.front()->number("val_loss");
-}
-
 Series counted_spikes(const LoadedRun& run, const char* name) {
   const auto holds = name == std::string_view(metric("optim/grad_norm"))
                          ? stats::SpikeSeries::grad_norm

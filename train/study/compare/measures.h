@@ -1,7 +1,7 @@
 #pragma once
-// Functions of the registry of quantities: they reduce metrics over steps and layers of a run, or
-// the runs of one seed at all learning rates, to one number. `metric` is a name of
-// train/run/records/metric_registry.h. NaN means a missing number.
+// Functions of the registry of quantities: they reduce metrics over steps and layers of a run to
+// one number. `metric` is a name of train/run/records/metric_registry.h. NaN means a missing
+// number.
 
 #include <span>
 #include <string>
@@ -14,7 +14,6 @@
 namespace difftape::study {
 
 struct LoadedRun;
-struct Row;
 using stats::Series;
 
 /// Returns a metric at the steps that logged it, infinities included.
@@ -73,12 +72,6 @@ double late_variation(const LoadedRun& run, const char* metric);
 /// Returns the slope of the loss against log2(step) over the same steps. NaN below four
 /// validations.
 double loss_slope(const LoadedRun& run, const char* metric);
-
-/// Reduce two or more complete runs of one seed by ascending lr: to the sensitivity of Wortsman et
-/// al. (2023), NaN if all diverged; to the final loss at the highest rate minus the validation loss
-/// at the lowest.
-double lr_sensitivity(std::span<const Row* const> runs);
-double lr_penalty(std::span<const Row* const> runs);
 
 }  // namespace measures
 }  // namespace difftape::study

@@ -130,11 +130,10 @@ const Quantity kQuantities[] = {
     {"lr_sensitivity", "lr sensitivity", "nats per token", kValLoss, nullptr,
      "mean over the learning rates of final_loss minus its lowest value; none if all runs of the "
      "seed diverged",
-     Scale::difference, 4, kCounts, Column(), lr_sensitivity},
+     Scale::difference, 4, kCounts, Column(), OverRates::sensitivity},
     {"lr_penalty", "penalty of the higher learning rate", "nats per token", kValLoss, nullptr,
-     "final loss at the highest learning rate minus the validation loss at the lowest; none if the "
-     "run at the lowest diverged",
-     Scale::difference, 4, kCounts, Column(), lr_penalty},
+     "final_loss at the highest learning rate minus final_loss at the lowest", Scale::difference, 4,
+     kCounts, Column(), OverRates::penalty},
 };
 
 }  // namespace
@@ -166,6 +165,10 @@ std::string unit_of(const Quantity& quantity, run::DataKind data) {
 }
 
 std::span<const Quantity> quantities() { return kQuantities; }
+
+const Quantity& Quantity::of_one_run() const {
+  return is_of_seed() ? quantity("final_loss") : *this;
+}
 
 const Quantity* find_quantity(std::string_view name) {
   const auto found = std::ranges::find(kQuantities, name, &Quantity::name);

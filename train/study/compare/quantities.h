@@ -13,7 +13,6 @@
 namespace difftape::study {
 
 struct LoadedRun;
-struct Row;
 
 /// Comparison of two runs: by difference; by ratio, for positive values spread over decades; by the
 /// difference of square roots, for counts, whose variance grows with their mean.
@@ -43,10 +42,12 @@ struct Column {
   bool against_baseline = false;  ///< followed by the difference to the baseline
 };
 
-/// Reduces one run, or the complete runs of one seed at two or more ascending learning rates, to a
-/// number (measures.h); NaN without one.
+/// Reduces one run to a number (measures.h); NaN without one.
 using OfRun = double (*)(const LoadedRun& run, const char* metric);
-using OfSeed = double (*)(std::span<const Row* const> runs);
+
+/// Reduction of the runs of one seed at ascending learning rates: the mean; the highest rate minus
+/// the lowest; the sensitivity of Wortsman et al. (2023). The last two are of final_loss.
+enum class OverRates { mean, penalty, sensitivity };
 
 struct Quantity {
   const char* name;
@@ -60,9 +61,10 @@ struct Quantity {
   /// True if the value of a diverged run is comparable with the value of a finished one.
   bool of_diverged = false;
   Column column = {};
-  OfSeed of_seed = nullptr;
+  OverRates over_rates = OverRates::mean;
 
-  bool is_of_seed() const { return of_seed != nullptr; }
+  bool is_of_seed() const { return over_rates != OverRates::mean; }
+  const Quantity& of_one_run() const;  ///< what it reduces: itself, or final_loss
 };
 
 /// Returns all quantities in the order of the columns.

@@ -54,8 +54,8 @@ std::string value_of(const Row& run, const std::string& key) {
 /// Returns the keys by which runs can be grouped: those that this version knows or that all runs
 /// have, the most informative first.
 std::vector<std::string> keys_of(std::span<const Row> runs) {
-  std::vector<std::string> keys{"data.type",     "train.steps",   "data.batch_size",
-                                "data.seq_len",  "model.d_model", "model.num_layers"};
+  std::vector<std::string> keys{"data.type",    "train.steps",   "data.batch_size",
+                                "data.seq_len", "model.d_model", "model.num_layers"};
   std::map<std::string, std::size_t> counts;
   for (const Row& run : runs)
     for (const auto& [key, value] : run.config) counts[key] += 1;

@@ -38,7 +38,7 @@ struct Cell {
 
 /// Runs whose results can be compared. Their configurations differ between arms only.
 struct Study {
-  std::string task = {};      ///< words that distinguish it from other tasks: "3200 steps"
+  std::string task = {};       ///< words that distinguish it from other tasks: "3200 steps"
   std::vector<Arm> arms = {};  ///< in the order of their first runs
   std::string baseline = {};   ///< name of the arm that the others are compared with
 

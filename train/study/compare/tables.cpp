@@ -284,8 +284,7 @@ std::string tables_text(std::span<const Study> studies, std::size_t width) {
   if (studies.size() == 1) return task_text(studies[0], width);
   std::string text;
   for (const Study& study : studies)
-    text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n", study.task,
-                        task_text(study, width));
+    text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n", study.task, task_text(study, width));
   return text;
 }
 

@@ -27,15 +27,15 @@ system::Table arm_table(const Study& study, std::span<const LrCurve> curves);
 /// Explains the columns that run_table or arm_table shows.
 std::string columns_note(const Study& study, const system::Table& table);
 
-/// Returns one row per arm with a ladder of two or more learning rates: lr* with the loss there, and
-/// the sensitivity.
+/// Returns one row per arm with a ladder of two or more learning rates: lr* with the loss there,
+/// and the sensitivity.
 system::Table lr_table(std::span<const LrCurve> curves);
 std::string lr_note(const Study& study);
 /// Returns one sentence for each arm of that table without lr*, with the reason.
 std::vector<std::string> lr_refusals(std::span<const LrCurve> curves);
 
-/// Returns a text of this program with "nats per byte" for "nats per token" if all runs read text as
-/// bytes. Words of users must not pass through it.
+/// Returns a text of this program with "nats per byte" for "nats per token" if all runs read text
+/// as bytes. Words of users must not pass through it.
 std::string with_loss_unit(const Study& study, std::string text);
 
 /// Returns the tables of each task with their notes for a terminal of `width` columns. The table is

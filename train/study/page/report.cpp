@@ -41,8 +41,7 @@ std::string subtitle_of(const Study& study, std::size_t tasks) {
     separator = ", ";
   }
   text += fmt::format(". {} diverged.", diverged == 0 ? "None" : std::to_string(diverged));
-  return study.arms.size() < 2 ? text
-                               : fmt::format("{} Baseline: {}.", text, study.baseline);
+  return study.arms.size() < 2 ? text : fmt::format("{} Baseline: {}.", text, study.baseline);
 }
 
 /// Makes the page with all sections for which there is data. Notes come first.
@@ -85,8 +84,8 @@ void replace_or_remove(const std::filesystem::path& file, const std::string& tex
 
 }  // namespace
 
-void write_report(std::span<const Study> studies, const std::filesystem::path& path, const std::string& title,
-                  const PageParts& parts) {
+void write_report(std::span<const Study> studies, const std::filesystem::path& path,
+                  const std::string& title, const PageParts& parts) {
   system::replace_text(path, page_text(make_page(studies, title, parts, path.parent_path())));
 }
 
@@ -101,8 +100,8 @@ void require_comparison_folder(const std::filesystem::path& folder) {
       folder.string(), kPage));
 }
 
-void write_comparison(std::span<const Study> studies, const std::string& title, const PageParts& parts,
-                      const std::filesystem::path& folder) {
+void write_comparison(std::span<const Study> studies, const std::string& title,
+                      const PageParts& parts, const std::filesystem::path& folder) {
   const JudgedClaims* claims = parts.claims;
   const std::vector<LrCurve> curves = lr_curves(studies);
   const bool swept = std::ranges::any_of(studies, &Study::is_swept);

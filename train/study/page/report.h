@@ -21,17 +21,17 @@ struct PageParts {
 };
 
 /// Writes the page of the studies. Throws OutputError.
-void write_report(std::span<const Study> studies, const std::filesystem::path& path, const std::string& title,
-                  const PageParts& parts = {});
+void write_report(std::span<const Study> studies, const std::filesystem::path& path,
+                  const std::string& title, const PageParts& parts = {});
 
-/// Creates the folder of a comparison unless it exists. Throws OutputError if it contains files, but
-/// no page of difftape, so that nothing of others is replaced.
+/// Creates the folder of a comparison unless it exists. Throws OutputError if it contains files,
+/// but no page of difftape, so that nothing of others is replaced.
 void require_comparison_folder(const std::filesystem::path& folder);
 
 /// Writes report.html and summary.txt; verdicts.csv and forest.svg with claims; lr_curve.svg and
 /// lr_optimum.csv if an arm has several learning rates. Removes those that do not apply any more.
 /// Throws OutputError.
-void write_comparison(std::span<const Study> studies, const std::string& title, const PageParts& parts,
-                      const std::filesystem::path& folder);
+void write_comparison(std::span<const Study> studies, const std::string& title,
+                      const PageParts& parts, const std::filesystem::path& folder);
 
 }  // namespace difftape::study

@@ -111,8 +111,8 @@ Series seed_spikes(const Condition& condition, const std::string& metric);
 
 std::vector<double> divergences(const Condition& condition);
 
-/// Returns the results of the runs by task, with links to their files relative to `page_dir`, the directory
-/// of the page.
+/// Returns the results of the runs by task, with links to their files relative to `page_dir`, the
+/// directory of the page.
 std::string runs_section(std::span<const Study> studies, const std::filesystem::path& page_dir);
 
 /// Returns loss against learning rate, and the sensitivity of each arm; empty for a single rate.

@@ -56,7 +56,7 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
                     claim.id, a, b, found[0].key, found[0].a, found[0].b));
   };
   for (const Claim& claim : claims.claims) {
-    std::vector<std::string> named = claim.arms();
+    std::vector<std::string> named = mapped(claim.terms, &Term::arm);
     for (const Control& control : claim.controls) named.push_back(control.arm);
     for (const std::string& name : named) {
       if (contains(arms, name)) continue;
@@ -66,9 +66,8 @@ void check_arms(const ClaimsFile& claims, const std::vector<SweepRun>& runs,
       errors.add(claim.location, fmt::format("claims.{}: {}{}", claim.id, no_arm(name, meant),
                                              swept ? "; names of arms include swept values" : ""));
     }
-    check_task(claim, claim.arm, claim.reference);
-    if (claim.compared_with)
-      check_task(claim, claim.compared_with->arm, claim.compared_with->reference);
+    for (std::size_t i = 0; i < claim.terms.size(); i += 2)
+      check_task(claim, claim.terms[i].arm, claim.terms[i + 1].arm);
   }
 }
 
@@ -319,7 +318,7 @@ std::vector<std::string> claims_elsewhere(const ClaimsFile& claims,
   for (const SweepRun& run : runs) {
     if (left.empty()) break;
     const auto value = [&](const std::string& key) { return value_text(run.config(), key); };
-    std::erase_if(left, [&](const Claim* claim) { return matches(claim->where, value); });
+    std::erase_if(left, [&](const Claim* claim) { return matches(claim->terms[0].where, value); });
   }
   std::vector<std::string> ids;
   for (const Claim* claim : left) ids.push_back(claim->id);

@@ -3,6 +3,7 @@
 
 #include "core/random.h"
 #include "tests/train/study/compare/synthetic_study.h"
+#include "train/study/compare/claims/cells.h"
 #include "train/study/compare/quantities.h"
 
 namespace difftape::study {
@@ -17,14 +18,14 @@ double sensitivity(const std::vector<double>& losses) {
     if (std::isnan(loss)) result.state = run::RunState::diverged;
     runs.push_back(record(result));
   }
-  return measures::lr_sensitivity(pointers(runs));
+  return value_of(pointers(runs), quantity("lr_sensitivity"));
 }
 
 TEST(LrSensitivity, counts_runs_that_diverged_or_got_worse_with_the_loss_of_a_uniform_guess) {
   EXPECT_NEAR(sensitivity({2.2, 2.0, 2.5}), (0.2 + 0 + 0.5) / 3, 1e-12);
   EXPECT_NEAR(sensitivity({2.2, 2.0, std::nan("")}), (0.2 + 0 + std::log(256.0) - 2.0) / 3, 1e-12);
   EXPECT_NEAR(sensitivity({2.2, 2.0, 9}), (0.2 + 0 + std::log(256.0) - 2.0) / 3, 1e-12);
-  EXPECT_TRUE(std::isnan(sensitivity({std::nan(""), std::nan("")})));
+  EXPECT_THROW(sensitivity({std::nan(""), std::nan("")}), NoNumbers);
 }
 
 TEST(FinalLoss, is_capped_at_the_loss_of_a_uniform_guess_which_diverged_runs_get) {
@@ -152,7 +153,7 @@ TEST(Quantities, have_unique_names_and_labels_a_unit_and_a_sentence) {
   for (const Quantity& each : quantities()) {
     EXPECT_TRUE(names.insert(each.name).second) << each.name;
     EXPECT_FALSE(std::string(each.unit).empty() || std::string(each.what).empty()) << each.name;
-    EXPECT_TRUE((each.of_run == nullptr) != (each.of_seed == nullptr)) << each.name;
+    EXPECT_EQ(each.of_run == nullptr, each.is_of_seed()) << each.name;
     EXPECT_TRUE(labels.insert(each.label).second) << each.label;
     EXPECT_TRUE(each.of_run != nullptr || each.column.tables == kNoTable) << each.name;
   }

@@ -268,7 +268,8 @@ TEST(Tasks, are_compared_within_themselves) {
     EXPECT_EQ(single.columns[4].name, "val vs softmax");
     EXPECT_EQ(single.rows[3][4], "-0.1200");
   }
-  EXPECT_THAT(study_text(studies, 100), AllOf(StartsWith("20 steps:\n"), HasSubstr("\n40 steps:\n")));
+  EXPECT_THAT(study_text(studies, 100),
+              AllOf(StartsWith("20 steps:\n"), HasSubstr("\n40 steps:\n")));
   EXPECT_THAT(drawn_together(studies).arm_names(),
               ElementsAre("softmax (20 steps)", "diff_v2 (20 steps)", "softmax (40 steps)",
                           "diff_v2 (40 steps)"));

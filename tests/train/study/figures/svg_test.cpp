@@ -95,14 +95,12 @@ std::vector<LrCurve> two_sizes() {
   std::vector<LrCurve> curves;
   for (const int size : {2, 1}) {
     for (const char* arm : {"softmax", "v2"}) {
-      LrCurve each =
-          curve(fmt::format("{} d_model={}", arm, size), {{1e-3, {2.3, NAN}, 1, 0, {2.3}},
-                                                          {1e-2, {2.1, NAN}, 1, 0, {2.1}},
-                                                          {1e-1, {2.4, NAN}, 1, 0, {2.4}}});
-      each.name = arm;
+      LrCurve each = curve(arm, {{1e-3, {2.3, NAN}, 1, 0, {2.3}},
+                                 {1e-2, {2.1, NAN}, 1, 0, {2.1}},
+                                 {1e-1, {2.4, NAN}, 1, 0, {2.4}}});
       each.d_model = fmt::to_string(size);
       each.parameters = size * 100000;
-      each.is_baseline = each.name == "softmax";
+      each.is_baseline = each.arm == "softmax";
       each.unit = "nats per token";
       each.optimum = {.lr = 9e-3, .low = 8e-3, .high = 1e-2, .loss = 2.09};
       if (!each.is_baseline) each.gap = {{{-0.01, 0.004}, 0.01, 6}, true};

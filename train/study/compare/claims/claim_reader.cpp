@@ -66,16 +66,16 @@ class ClaimReader {
     claim_.source = map_.get<std::string>("source", "");
     claim_.family = map_.get<std::string>("family", claim_.id);
     claim_.endpoint = map_.word("endpoint", Rank::exploratory);
-    claim_.arm = arm(map_, "arm");
-    claim_.reference = arm(map_, "reference");
     claim_.metric = map_.metric("metric");
-    if (const YamlNode* where = map_.find("where"))
-      claim_.where = read_regime(*where, map_.dotted("where"), errors_);
+    Regime where;
+    if (const YamlNode* node = map_.find("where"))
+      where = read_regime(*node, map_.dotted("where"), errors_);
+    add_difference(1, map_, where);
     if (const YamlNode* pair = map_.find("compared_with")) read_pair(*pair);
     claim_.expect = map_.word("expect", Expect::lower);
     read_sizes();
     if (const YamlNode* lr = map_.find("lr")) read_rates(*lr);
-    const bool penalty = claim_.metric && claim_.metric == find_quantity("lr_penalty");
+    const bool penalty = claim_.metric && claim_.metric->over_rates == OverRates::penalty;
     if (penalty && claim_.own_lr.size() != 2)
       map_.wrong(
           "lr",
@@ -101,22 +101,30 @@ class ClaimReader {
     return name;
   }
 
+  /// Adds an arm and its reference.
+  void add_difference(double weight, const YamlMap& map, const Regime& where) {
+    claim_.terms.push_back({weight, arm(map, "arm"), where});
+    claim_.terms.push_back({-weight, arm(map, "reference"), where});
+  }
+
+  /// Subtracts a second difference, whose `where` replaces keys of the claim's.
   void read_pair(const YamlNode& node) {
     const YamlMap other(node, map_.dotted("compared_with"), {"arm", "reference", "where"}, errors_);
-    ArmPair pair{arm(other, "arm"), arm(other, "reference"), claim_.where};
-    if (const YamlNode* where = other.find("where")) {
-      for (auto& [key, values] : read_regime(*where, other.dotted("where"), errors_)) {
-        std::erase_if(pair.where, [&key = key](const auto& entry) { return entry.first == key; });
-        pair.where.emplace_back(key, values);
+    Regime where = claim_.terms[0].where;
+    if (const YamlNode* more = other.find("where")) {
+      for (auto& [key, values] : read_regime(*more, other.dotted("where"), errors_)) {
+        std::erase_if(where, [&key = key](const auto& entry) { return entry.first == key; });
+        where.emplace_back(key, values);
       }
     }
-    if (!pair.arm.empty() && pair.arm == pair.reference)
+    add_difference(-1, other, where);
+    const std::vector<Term>& terms = claim_.terms;
+    if (terms[2].arm.empty()) return;
+    if (terms[2].arm == terms[3].arm)
       map_.wrong("compared_with",
                  "arm and reference are equal, but must differ; change one of them");
-    const bool same = pair.arm == claim_.arm && pair.reference == claim_.reference;
-    if (!pair.arm.empty() && same && pair.where == claim_.where)
+    if (terms[2].arm == terms[0].arm && terms[3].arm == terms[1].arm && where == terms[0].where)
       map_.wrong("compared_with", "equals the claim's own difference; change an arm or 'where'");
-    claim_.compared_with = std::move(pair);
   }
 
   void read_sizes() {
@@ -171,7 +179,8 @@ class ClaimReader {
       map_.wrong("lr", fmt::format("has {:g} x own twice; remove one", *twice));
     if (file_.learning_rates.empty())
       map_.wrong("lr", "needs the file of lr_star; name it in 'learning_rates' at the top");
-    if (std::ranges::any_of(claim_.where, [](const auto& e) { return e.first == "optim.lr"; }))
+    if (std::ranges::any_of(claim_.terms[0].where,
+                            [](const auto& e) { return e.first == "optim.lr"; }))
       map_.wrong("lr", "excludes optim.lr in 'where'; keep one of them");
   }
 

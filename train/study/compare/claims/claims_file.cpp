@@ -84,12 +84,6 @@ double Claim::on_axis(double difference) const {
   return metric->scale == Scale::ratio ? std::log(difference) : difference;
 }
 
-std::vector<std::string> Claim::arms() const {
-  std::vector<std::string> names{arm, reference};
-  if (compared_with) names.insert(names.end(), {compared_with->arm, compared_with->reference});
-  return names;
-}
-
 bool Claim::counts(std::uint64_t seed) const {
   const auto has = [seed](const Seeds& of) { return std::ranges::count(of, seed) > 0; };
   if (seeds_of_size.empty()) return seeds.empty() || has(seeds);

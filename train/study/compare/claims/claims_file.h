@@ -86,9 +86,10 @@ struct Control {
   double to = kInfinity;
 };
 
-/// Two arms to compare, among runs within a regime.
-struct ArmPair {
-  std::string arm, reference;
+/// A cell of a contrast: an arm (run.arm) among runs within a regime, with its weight.
+struct Term {
+  double weight;
+  std::string arm;
   Regime where;
 };
 
@@ -100,11 +101,10 @@ using Seeds = std::vector<std::uint64_t>;
 struct Claim {
   std::string id, statement, source, family;
   Rank endpoint = Rank::exploratory;
-  std::string arm, reference;
   const Quantity* metric = nullptr;
-  Regime where;
+  /// The contrast at one size: +1 arm, -1 reference; with compared_with, -1 and +1 of that pair.
+  std::vector<Term> terms;
   Expect expect = Expect::lower;
-  std::optional<ArmPair> compared_with;  ///< second difference of a claim about two differences
   Over over = Over::no_sizes;
   std::vector<double> own_lr;  ///< multiples of each arm's own learning rate; empty: all rates
   Seeds seeds;                 ///< at every size; empty: all
@@ -118,7 +118,6 @@ struct Claim {
   double on_axis(double difference) const;
   double margin_on_axis() const;  ///< NaN without a margin
   bool expects_difference() const { return expect == Expect::lower || expect == Expect::higher; }
-  std::vector<std::string> arms() const;  ///< all arms that it names, except in controls
   /// Returns whether a seed counts at any size.
   bool counts(std::uint64_t seed) const;
   /// Returns the number of planned pairs at each size; 0: all available pairs.

@@ -42,7 +42,7 @@ std::string what_was_compared(const ClaimResult& result) {
                        differs);
   }
   const auto mean = [&](double value) {
-    if (claim.compared_with) return shown(ratio ? std::log(value) : value, metric);
+    if (claim.terms.size() > 2) return shown(ratio ? std::log(value) : value, metric);
     return ratio ? fmt::format("{:.{}g}", value, metric.digits)
                  : fmt::format("{:.{}f}", value, metric.digits);
   };

@@ -60,7 +60,8 @@ TEST(ClaimsFile, is_read_in_full) {
   EXPECT_EQ(loss.id, "loss");
   EXPECT_EQ(loss.endpoint, Rank::primary);
   EXPECT_EQ(loss.metric, &quantity("val_loss"));
-  EXPECT_EQ(loss.where, (Regime{{"optim.lr", {"0.01", "3.0e-2"}}, {"optim.schedule", {"cosine"}}}));
+  EXPECT_EQ(loss.terms[0].where,
+            (Regime{{"optim.lr", {"0.01", "3.0e-2"}}, {"optim.schedule", {"cosine"}}}));
   EXPECT_EQ(loss.on_axis(loss.margin), 0.01);
   ASSERT_EQ(loss.controls.size(), 1u);
   EXPECT_EQ(loss.controls[0].to, 30);

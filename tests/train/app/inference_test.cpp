@@ -88,7 +88,8 @@ TEST_F(Inference, eval_of_a_task_has_its_accuracy) {
 }
 
 TEST_F(Inference, eval_says_that_it_reads_the_default_text_of_a_model_without_data) {
-  const Outcome found = difftape({"eval", "tiny.yaml", "--set", "data.path=[]", "--batches", "1"});
+  put(project / "bare.yaml", "base: tiny.yaml\ndata: {path: []}\n");
+  const Outcome found = difftape({"eval", "bare.yaml", "--batches", "1"});
   test::output(found);
   EXPECT_THAT(found.err, HasSubstr("the Eigen headers are read; choose other data with --data\n"));
   EXPECT_THAT(difftape({"eval", "run"}).err, Not(HasSubstr("Eigen")));

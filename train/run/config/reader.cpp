@@ -226,6 +226,21 @@ std::optional<YamlNode> override_value(const std::string& key, const std::string
   return value;
 }
 
+/// Returns true for a value of --set that names no file, such as that of an unset shell variable.
+bool is_empty(const YamlNode& value) {
+  switch (value.kind) {
+    case YamlNode::Kind::null:
+      return true;
+    case YamlNode::Kind::scalar:
+      return value.text.empty();
+    case YamlNode::Kind::list:
+      return std::ranges::all_of(value.items, is_empty);
+    case YamlNode::Kind::map:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
 
 void Assignments::add_override(const std::string& text) {
@@ -239,6 +254,12 @@ void Assignments::add_override(const std::string& text) {
   key.text = text.substr(0, equals);
   auto value = override_value(key.text, text.substr(equals + 1), location, *errors_);
   if (!value) return;
+  if (key.text == "data.path" && is_empty(*value)) {
+    errors_->add(location,
+                 "data.path: names no file; give a path, or leave this out to read the data of the "
+                 "configuration");
+    return;
+  }
   value->location = key.location = root.location = location;
   root.kind = YamlNode::Kind::map;
   root.pairs.push_back({std::move(key), std::move(*value)});

@@ -53,7 +53,7 @@ TextFiles open_text(std::span<const std::string> entries) {
                           .size = size,
                           .domain = file.domain});
   }
-  if (!entries.empty()) text.note = found.note();
+  text.note = (entries.empty() ? "the default text: " : "") + found.note();
   return text;
 }
 
@@ -66,6 +66,7 @@ std::shared_ptr<StoredTokens> text_source(std::vector<TokenFile> files, std::str
   text->vocab_size = kBytes;
   text->from = "the text of " + from;
   text->note = std::move(note);
+  text->text_bytes = text->size();
   text->tokenizer = {.name = kByteTokenizer, .model = {}};
   return text;
 }

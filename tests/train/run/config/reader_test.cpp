@@ -52,8 +52,12 @@ TEST_F(ConfigReader, an_override_takes_its_value_as_it_is) {
   EXPECT_EQ(path("a.txt "), Paths{here("a.txt ")});
   EXPECT_EQ(path("[a #1.txt, '*.txt', \"c, d.txt\",it's.txt]"),
             (Paths{here("a #1.txt"), here("*.txt"), here("c, d.txt"), here("it's.txt")}));
-  EXPECT_THAT(path("[]"), IsEmpty());
-  EXPECT_THAT(path(""), IsEmpty());
+  for (const char* none : {"", "[]", "null", "['']"}) {  // an unset shell variable
+    EXPECT_THAT([&] { path(none); },
+                ThrowsMessage<ConfigError>(HasSubstr("data.path: names no file; give a path")))
+        << none;
+  }
+  EXPECT_THAT(config("", {"data.val_path="}).data.val_path, IsEmpty()) << "a split of data.path";
   const auto arm = [&](const std::string& value) {
     return config("", {"run.arm=" + value}).run.arm;
   };

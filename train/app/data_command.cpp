@@ -111,22 +111,9 @@ void warn_of_loss(const run::TextLoss& loss, const std::string& tokenizer) {
       tokenizer, fmt::join(lost, ", ")));
 }
 
-void prepare(PrepareArguments& a) {
-  run::PrepareRequest& request = a.request;
-  require_eos(request.eos_token_id);
-  run::SourceFiles found = run::find_source_files(absolute_paths(a.sources));
-  say("SOURCES: " + found.note());
-  request.files = std::move(found.files);
-  request.out = a.out;
-  request.val_out = a.val_out;
-  std::vector<std::filesystem::path> inputs;
-  for (const run::SourceFile& file : request.files) inputs.push_back(file.path);
-  require_token_file(a.out, inputs);
-  for (const run::SourceFile& file : request.files)
-    if (!a.val_out.empty()) require_token_file(val_file(request, file.domain), inputs);
-  request.tokenizer = tokenizer_named(a.tokenizer);
-  request.on_progress = progress_line();
-  const run::Prepared prepared = prepare_tokens(request);
+/// Prints what was written.
+void print_prepared(const PrepareArguments& a, const run::Prepared& prepared) {
+  const run::PrepareRequest& request = a.request;
   if (!prepared.domains.empty()) fmt::print("{}\n", to_text(table_of(prepared.domains)));
   fmt::print("{}: {} tokens of {} bytes in {}, by {}\n", a.out, grouped(prepared.tokens),
              grouped(prepared.bytes),
@@ -143,7 +130,32 @@ void prepare(PrepareArguments& a) {
       prepared.vocab_size);
 }
 
-void prepare_command(CLI::App& above) {
+system::Exit prepare(PrepareArguments& a) {
+  run::PrepareRequest& request = a.request;
+  require_eos(request.eos_token_id);
+  run::SourceFiles found = run::find_source_files(absolute_paths(a.sources));
+  say("SOURCES: " + found.note());
+  request.files = std::move(found.files);
+  request.out = a.out;
+  request.val_out = a.val_out;
+  std::vector<std::filesystem::path> inputs;
+  for (const run::SourceFile& file : request.files) inputs.push_back(file.path);
+  require_token_file(a.out, inputs);
+  for (const run::SourceFile& file : request.files)
+    if (!a.val_out.empty()) require_token_file(val_file(request, file.domain), inputs);
+  request.tokenizer = tokenizer_named(a.tokenizer);
+  request.on_progress = progress_line();
+  const system::StopRequest stop;
+  request.stopped = [&stop] { return stop.received() != system::Exit::ok; };
+  try {
+    print_prepared(a, prepare_tokens(request));
+  } catch (const run::PreparationStopped&) {
+    say("stopped; no file is written");
+  }
+  return stop.received();
+}
+
+void prepare_command(CLI::App& above, Context& context) {
   auto a = std::make_shared<PrepareArguments>();
   CLI::App& command =
       add_command(above, "prepare", "Convert text to a token file",
@@ -175,15 +187,15 @@ void prepare_command(CLI::App& above) {
   add_option(command, "--max-overlap", options.max_overlap,
              "Drop the held-out documents most similar to training until at most this fraction of "
              "a domain overlaps");
-  command.callback([a] { prepare(*a); });
+  command.callback([a, &context] { context.exit = prepare(*a); });
 }
 
 }  // namespace
 
-void data_command(CLI::App& program, Context&) {
+void data_command(CLI::App& program, Context& context) {
   CLI::App& command = add_command(program, "data", "Prepare token files for training",
                                   {"data prepare text.txt --out tokens.bin"});
-  prepare_command(command);
+  prepare_command(command, context);
 }
 
 }  // namespace difftape::app

@@ -34,13 +34,13 @@ struct StoredBytes::Mapping {
         fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(reason)));
   }
 
-  std::string contents() {
-    std::string bytes(size(), '\0');
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t count = pread(descriptor.number(), bytes.data() + done, bytes.size() - done,
-                                  static_cast<off_t>(done));
+  std::string contents(std::size_t from, std::size_t wanted) {
+    std::string bytes(wanted, '\0');
+    for (std::size_t done = 0; done < wanted;) {
+      const ssize_t count = pread(descriptor.number(), bytes.data() + done, wanted - done,
+                                  static_cast<off_t>(from + done));
       if (count < 0 && errno != EINTR) throw cannot_read(errno);
-      if (count == 0) break;  // it became shorter
+      if (count == 0) throw has_changed();  // it became shorter
       done += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
     }
     require_unchanged();
@@ -66,10 +66,13 @@ struct StoredBytes::Mapping {
         return;
       }
     }
-    throw DataError(
+    throw has_changed();
+  }
+
+  DataError has_changed() const {
+    return DataError(
         fmt::format("{}: the file changed while it was read; restore it and start again, or, for a "
-                    "run, continue "
-                    "with --resume",
+                    "run, continue with --resume",
                     path.string()));
   }
 
@@ -99,7 +102,7 @@ StoredBytes::StoredBytes(const std::filesystem::path& path, std::size_t in_memor
   if (size_ > in_memory) {
     mapping_->map();
   } else {
-    bytes_ = mapping_->contents();
+    bytes_ = mapping_->contents(0, size_);
     mapping_.reset();
   }
 }
@@ -117,6 +120,10 @@ std::string_view StoredBytes::read(std::size_t begin, std::size_t count) const {
   mapping_->require_unchanged();
   mapping_->forget_pages_after(count);
   return {mapping_->first + begin, count};
+}
+
+std::string StoredBytes::copy(std::size_t begin, std::size_t count) const {
+  return mapping_ ? mapping_->contents(begin, count) : bytes_.substr(begin, count);
 }
 
 }  // namespace difftape::system

@@ -27,6 +27,8 @@ class StoredBytes {
   /// was opened. If the file is truncated while the bytes are in use, SIGBUS kills the process.
   std::string_view read(std::size_t begin, std::size_t count) const;
   std::string_view all() const { return read(0, size_); }
+  /// Returns a copy of the same bytes. It throws DataError also if the file is truncated meanwhile.
+  std::string copy(std::size_t begin, std::size_t count) const;
 
   /// Makes the file count as unchanged although its time of change is new, as after `touch`, if
   /// `are_same` accepts its bytes [begin, begin + count).

@@ -41,11 +41,12 @@ std::size_t piece_of(std::string_view text) {
                                                                                : text.size();
 }
 
-/// Throws DataError unless the piece `text` of the file `all` is text and, if `utf8`, valid UTF-8.
-void require_text(const fs::path& path, std::string_view all, std::string_view text, bool utf8) {
-  const auto first = static_cast<std::size_t>(text.data() - all.data());
+/// Throws DataError unless the piece `text` of a file, from its byte `first` on, is text and, if
+/// `utf8`, valid UTF-8. `head` are the first bytes of the file.
+void require_text(const fs::path& path, std::string_view head, std::size_t first,
+                  std::string_view text, bool utf8) {
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    throw not_text(path, all, static_cast<Index>(first + zero), "leave it out");
+    throw not_text(path, head, static_cast<Index>(first + zero), "leave it out");
   const std::size_t foreign = utf8 ? first_foreign(text) : text.npos;
   throw_if<DataError>(
       foreign != text.npos,
@@ -54,17 +55,24 @@ void require_text(const fs::path& path, std::string_view all, std::string_view t
       path.string(), first + foreign);
 }
 
-void read_text_file(const fs::path& path, std::string_view all, bool utf8,
+/// Returns the first bytes of a file, enough for a byte order mark.
+std::string head_of(const system::StoredBytes& file) {
+  constexpr std::size_t kHead = 4;
+  return file.copy(0, std::min(file.size(), kHead));
+}
+
+void read_text_file(const fs::path& path, const system::StoredBytes& file, bool utf8,
                     const std::function<void(const Piece&)>& see) {
   std::size_t read = 0;  // limit of the next piece, a multiple of kPiece
-  for (std::size_t begin = 0; begin < all.size();) {
-    read = std::min(read + kPiece, all.size());
-    std::string_view text = all.substr(begin, read - begin);
-    if (read < all.size()) text = text.substr(0, piece_of(text));
-    require_text(path, all, text, utf8);
+  for (std::size_t begin = 0; begin < file.size();) {
+    read = std::min(read + kPiece, file.size());
+    const std::string bytes = file.copy(begin, read - begin);
+    std::string_view text = bytes;
+    if (read < file.size()) text = text.substr(0, piece_of(text));
+    require_text(path, head_of(file), begin, text, utf8);
     begin += text.size();
     see({.text = text,
-         .ends_document = begin == all.size(),
+         .ends_document = begin == file.size(),
          .bytes_read = static_cast<Index>(read)});
   }
 }
@@ -74,7 +82,7 @@ struct Line {
 };
 
 /// Returns what is wrong with a line of invalid JSON, and how to mend it.
-std::string json_problem(const nlohmann::json::parse_error& error) {
+std::string json_problem(const nlohmann::json::parse_error& error, std::string_view line) {
   std::string what = error.what();
   const std::size_t last_read = what.find("; last read");
   if (last_read != what.npos) what.resize(last_read);  // it may not be valid text
@@ -83,6 +91,10 @@ std::string json_problem(const nlohmann::json::parse_error& error) {
   const auto says = [&](const char* text) { return what.find(text) != what.npos; };
   const char* remedy = "write it with a JSON library";
   if (says("surrogate")) remedy = "remove the lone surrogate, half of a UTF-16 pair";
+  const std::string_view rest =
+      line.substr(std::clamp<std::size_t>(error.byte, 1, line.size()) - 1);
+  if (rest.starts_with("NaN") || rest.starts_with("Infinity"))
+    remedy = "JSON has no NaN and no Infinity, which Python writes; write null";
   if (says("UTF-8"))
     remedy = "convert the file to UTF-8, for example with iconv -f LATIN1 -t UTF-8";
   return fmt::format("is not valid JSON near byte {}: {}; {}", error.byte, what, remedy);
@@ -94,7 +106,7 @@ Line parse_line(std::string_view line, const std::string& key, const std::string
   try {
     object = nlohmann::json::parse(line);
   } catch (const nlohmann::json::parse_error& error) {
-    throw DataError(fmt::format("{}: {}", where, json_problem(error)));
+    throw DataError(fmt::format("{}: {}", where, json_problem(error, line)));
   }
   throw_if<DataError>(!object.is_object(),
                       "{}: is not a JSON object; write {{\"{}\": \"...\"}} on each line", where,
@@ -107,18 +119,55 @@ Line parse_line(std::string_view line, const std::string& key, const std::string
   return {text->get<std::string>(), grouped ? group->get<std::string>() : ""};
 }
 
-/// Reads a file of JSON lines. JSON is always UTF-8, so that needs no check.
-void read_lines(const fs::path& path, std::string_view all, const std::string& key,
-                const std::function<void(const Piece&)>& see) {
-  Index number = 0;
-  for (std::string_view rest = all; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    ++number;
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const auto [text, group] = parse_line(line, key, fmt::format("{}:{}", path.string(), number));
-    see({.text = text, .bytes_read = std::ssize(all) - std::ssize(rest), .group = group});
+/// Throws DataError for JSON in UTF-16.
+void require_no_utf16(const fs::path& path, std::string_view head) {
+  using namespace std::string_view_literals;
+  std::string_view name;
+  if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) name = "UTF-16";
+  if (head.starts_with("{\0"sv)) name = "UTF-16LE";
+  if (head.starts_with("\0{"sv)) name = "UTF-16BE";
+  throw_if<DataError>(!name.empty(),
+                      "{}: is UTF-16, but must be UTF-8; convert it with iconv -f {} -t UTF-8",
+                      path.string(), name);
+}
+
+/// Calls f(line, end) for each line of a file; `end` is the offset after it.
+void for_each_line(const system::StoredBytes& file,
+                   const std::function<void(std::string_view, std::size_t)>& f) {
+  std::string waiting;  // the beginning of a line
+  for (std::size_t read = 0; read < file.size();) {
+    const std::size_t size = std::min(kPiece, file.size() - read);
+    waiting += file.copy(read, size);
+    read += size;
+    std::size_t begin = 0;
+    const std::size_t before = read - waiting.size();
+    for (std::size_t end; (end = waiting.find('\n', begin)) != waiting.npos; begin = end + 1)
+      f(std::string_view(waiting).substr(begin, end - begin), before + end + 1);
+    waiting.erase(0, begin);
   }
+  if (!waiting.empty()) f(waiting, file.size());
+}
+
+/// Reads a file of JSON lines. JSON is always UTF-8, so the lines need no check.
+void read_lines(const fs::path& path, const system::StoredBytes& file, const std::string& key,
+                const std::function<void(const Piece&)>& see) {
+  require_no_utf16(path, head_of(file));
+  Index number = 0;
+  for_each_line(file, [&](std::string_view line, std::size_t end) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == line.npos) return;
+    const auto [text, group] = parse_line(line, key, fmt::format("{}:{}", path.string(), number));
+    see({.text = text, .bytes_read = static_cast<Index>(end), .group = group});
+  });
+}
+
+std::string digest_of_file(const system::StoredBytes& file) {
+  Digest digest;
+  for (std::size_t at = 0; at < file.size(); at += kPiece) {
+    const std::string piece = file.copy(at, std::min(kPiece, file.size() - at));
+    digest.add(std::string_view(piece));
+  }
+  return digest.hex();
 }
 
 /// Returns true for a file of JSON lines, false for text, as other JSON in a folder is. Throws
@@ -140,7 +189,7 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
   for (const SourceFile& source : files) {
     const fs::path& file = source.path;
     system::StoredBytes stored(file);
-    const std::string digest = digest_of(stored.all());
+    const std::string digest = digest_of_file(stored);
     stored.accept_if(0, stored.size(),
                      [&](std::string_view now) { return digest_of(now) == digest; });
     const bool lines = has_lines(source, stored);
@@ -150,9 +199,9 @@ std::vector<ReadFile> read_documents(std::span<const SourceFile> files, const st
       see(piece);
     };
     if (lines)
-      read_lines(file, stored.all(), key, see_in_all);
+      read_lines(file, stored, key, see_in_all);
     else
-      read_text_file(file, stored.all(), utf8, see_in_all);
+      read_text_file(file, stored, utf8, see_in_all);
     stored.all();  // throws if the file changed meanwhile
     // The digest shows if the file changes between two passes.
     read.push_back({file, std::ssize(stored), digest});

@@ -224,7 +224,10 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   Corpus corpus;
   if (request.options.any()) {
     corpus = divide_documents(request.files, request.key, tokenizer.utf8, request.options,
-                              [&](Index done) { request.on_progress(done, total); });
+                              [&](Index done) {
+                                if (request.stopped()) throw PreparationStopped();
+                                request.on_progress(done, total);
+                              });
   }
   Prepared prepared;
   prepared.domains = corpus.domains;
@@ -242,6 +245,7 @@ Prepared prepare_tokens(const PrepareRequest& request) {
   const auto tokenize = [&](const Piece& piece) {
     if (Output* const output = output_of(piece)) {
       encode_in_parts(tokenizer, piece.text, continues, [&](std::string_view text, auto tokens) {
+        if (request.stopped()) throw PreparationStopped();
         require_no_end_within(tokens, prepared.eos_token_id);
         output->write(tokens);
         prepared.loss.add(tokenizer, text, tokens, std::exchange(continues, true));

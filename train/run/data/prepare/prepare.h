@@ -19,7 +19,12 @@ struct PrepareRequest {
   std::filesystem::path val_out = {};  ///< directory of the validation files <domain>.bin or .h5
   /// Progress callback, bytes. With options, files are read twice, and `total` counts both passes.
   std::function<void(Index done, Index total)> on_progress = [](Index, Index) {};
+  /// Asked after every 256 KiB of text: true ends the conversion by PreparationStopped.
+  std::function<bool()> stopped = [] { return false; };
 };
+
+/// Thrown by prepare_tokens() if PrepareRequest::stopped returns true. No file is left behind.
+class PreparationStopped : public std::exception {};
 
 struct Prepared {
   std::vector<ReadFile> files;

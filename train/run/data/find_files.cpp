@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -33,11 +34,15 @@ bool is_dangling(const fs::path& path) {
   return fs::is_symlink(path, ignored) && !system::is_there(path);
 }
 
-/// Returns true for a file that `data prepare` writes next to its tokens.
+/// Returns true for a file that `data prepare` writes next to its tokens, or that it left behind
+/// when it was killed.
 bool is_sidecar(const fs::path& path) {
-  const fs::path tokens = fs::path(path).replace_extension(), extension = path.extension();
+  const bool incomplete = path.extension() == system::kTemporary;
+  const fs::path whole = incomplete ? fs::path(path).replace_extension() : path;
+  const fs::path tokens = fs::path(whole).replace_extension(), extension = whole.extension();
+  if (incomplete && (extension == ".bin" || extension == ".h5")) return true;
   return (extension == ".json" || extension == ".model") && tokens.extension() == ".bin" &&
-         system::is_file(tokens);
+         (incomplete || system::is_file(tokens));
 }
 
 Index size_of(const fs::path& path) {
@@ -46,11 +51,17 @@ Index size_of(const fs::path& path) {
   return gone ? 0 : static_cast<Index>(size);
 }
 
+/// Files below folders that are not read.
+struct LeftOut {
+  std::set<fs::path> hidden, sidecars;  ///< canonical paths
+  std::set<fs::path> dangling;          ///< links that lead nowhere
+};
+
 /// The files below a folder. Linked folders are searched after all others, each folder once, so a
 /// file is named by its path without links if it has one, and circles end.
 class Walk {
  public:
-  explicit Walk(const fs::path& folder, bool list_folders = false) : list_folders_(list_folders) {
+  Walk(const fs::path& folder, LeftOut& left_out) : left_out_(left_out) {
     enter(folder);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       const fs::path link = links_[i];  // enter() may add to links_
@@ -61,18 +72,17 @@ class Walk {
   }
 
   std::vector<fs::path> files, folders;
-  SourceFiles left_out;
 
  private:
   void enter(const fs::path& folder) {
     if (!seen_.insert(fs::canonical(folder)).second) return;
-    if (list_folders_) folders.push_back(folder);
+    folders.push_back(folder);
     for (const fs::path& path : system::all_paths_in(folder)) {
       std::error_code ignored;
       if (is_hidden(path))
-        leave_out(path, left_out.hidden);
+        hide(path);
       else if (is_dangling(path))
-        left_out.dangling.push_back(path);
+        left_out_.dangling.insert(path);
       else if (fs::is_symlink(path, ignored))
         links_.push_back(path);
       else if (system::is_folder(path))
@@ -83,17 +93,19 @@ class Walk {
   }
   void take(const fs::path& file) {
     if (is_sidecar(file))
-      leave_out(file, left_out.sidecars);
+      left_out_.sidecars.insert(fs::canonical(file));
     else
       files.push_back(file);
   }
-  void leave_out(const fs::path& path, Index& count) {
-    if (!system::is_file(path)) return;
-    ++count;
-    left_out.left_out_bytes += size_of(path);
+  /// Counts a hidden file, or the files below a hidden folder as far as it can be read.
+  void hide(const fs::path& path) {
+    std::error_code ignored;
+    if (system::is_file(path)) left_out_.hidden.insert(fs::canonical(path));
+    if (fs::is_symlink(path, ignored) || !system::is_folder(path)) return;
+    for (const fs::path& below : system::paths_in(path)) hide(below);
   }
 
-  bool list_folders_;
+  LeftOut& left_out_;
   std::set<fs::path> seen_;  // by canonical path
   std::vector<fs::path> links_;
 };
@@ -125,7 +137,8 @@ std::vector<fs::path> matches_of(const std::string& entry) {
       matches.push_back(base);
       continue;
     }
-    for (const fs::path& folder : Walk(base, true).folders)
+    LeftOut ignored;
+    for (const fs::path& folder : Walk(base, ignored).folders)
       std::ranges::copy(matches_of(system::absolute_path(after, folder)),
                         std::back_inserter(matches));
   }
@@ -133,27 +146,88 @@ std::vector<fs::path> matches_of(const std::string& entry) {
 }
 
 std::vector<fs::path> expand(const std::string& entry) {
-  std::vector<fs::path> matches = matches_of(entry);
+  std::string pattern = entry;
+  const auto both_slashes = [](char a, char b) { return a == '/' && b == '/'; };
+  pattern.erase(std::ranges::unique(pattern, both_slashes).begin(), pattern.end());
+  std::vector<fs::path> matches = matches_of(pattern);
   if (!matches.empty()) return matches;
-  const bool pattern = entry.find_first_of("*?[") != std::string::npos;
+  const bool is_pattern = entry.find_first_of("*?[") != std::string::npos;
   throw MissingInput(
-      fmt::format("{}: {}", entry, pattern ? "the pattern matches no file" : "no such file"));
+      fmt::format("{}: {}", entry, is_pattern ? "the pattern matches no file" : "no such file"));
 }
 
 /// Returns `path` if it is a file, or the files below it if it is a directory.
-std::vector<fs::path> files_at(const fs::path& path, SourceFiles& all) {
+std::vector<fs::path> files_at(const fs::path& path, LeftOut& left_out) {
   if (system::is_file(path)) return {path};
   std::error_code error;
   throw_if<MissingInput>(is_dangling(path), "{}: is a link to {}, which does not exist; mend it",
                          path.string(), fs::read_symlink(path, error).string());
   throw_if<DataError>(!system::is_folder(path),
                       "{}: is a special file, but must be a file or a directory", path.string());
-  Walk walk(path);
-  all.hidden += walk.left_out.hidden;
-  all.sidecars += walk.left_out.sidecars;
-  all.left_out_bytes += walk.left_out.left_out_bytes;
-  std::ranges::copy(walk.left_out.dangling, std::back_inserter(all.dangling));
-  return std::move(walk.files);
+  return Walk(path, left_out).files;
+}
+
+/// Number of folders between the match of an entry and a file of it.
+std::ptrdiff_t depth_below(const fs::path& match, const fs::path& file) {
+  return std::distance(file.begin(), file.end()) - std::distance(match.begin(), match.end());
+}
+
+/// What entries match, and the files of each match.
+struct Matches {
+  std::vector<fs::path> paths;
+  std::vector<std::vector<fs::path>> files_of;
+
+  void add(const std::string& entry, LeftOut& left_out);
+  /// Returns the files by canonical path. A file that several matches contain belongs to the
+  /// nearest one, and among equally near ones to the one without links.
+  std::map<fs::path, SourceFile> nearest() const;
+};
+
+void Matches::add(const std::string& entry, LeftOut& left_out) {
+  bool found = false;
+  std::vector<fs::path> nowhere;
+  for (const fs::path& match : expand(entry)) {
+    if (match != entry && is_sidecar(match)) {
+      left_out.sidecars.insert(fs::canonical(match));
+    } else if (match != entry && is_dangling(match)) {
+      nowhere.push_back(match);
+    } else {
+      paths.push_back(system::without_slash(match));
+      files_of.push_back(files_at(match, left_out));
+      found = found || !files_of.back().empty();
+    }
+  }
+  if (!found && !nowhere.empty()) files_at(nowhere.front(), left_out);  // throws
+  left_out.dangling.insert(nowhere.begin(), nowhere.end());
+  throw_if<MissingInput>(!found,
+                         "{}: no files; names that begin with a dot are left out; give a file, a "
+                         "folder with files, or a pattern such as 'corpus/*.txt'",
+                         entry);
+}
+
+std::map<fs::path, SourceFile> Matches::nearest() const {
+  struct Owner {
+    std::ptrdiff_t depth;
+    bool through_link;
+    SourceFile file;
+    auto rank() const { return std::tie(depth, through_link, file.path.native()); }
+  };
+  const std::vector<std::string> domains = domain_names(paths);
+  std::map<fs::path, Owner> owners;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const fs::path folder = fs::canonical(paths[i]);
+    for (const fs::path& file : files_of[i]) {
+      const fs::path canonical = fs::canonical(file);
+      const bool through_link = *canonical.lexically_relative(folder).begin() == "..";
+      const std::ptrdiff_t depth = depth_below(paths[i], file);
+      Owner owner{depth, through_link, {file, domains[i], depth > 0}};
+      const auto [known, is_new] = owners.try_emplace(canonical, owner);
+      if (!is_new && owner.rank() < known->second.rank()) known->second = std::move(owner);
+    }
+  }
+  std::map<fs::path, SourceFile> named;
+  for (auto& [canonical, owner] : owners) named.emplace(canonical, std::move(owner.file));
+  return named;
 }
 
 }  // namespace
@@ -162,40 +236,27 @@ SourceFiles find_source_files(std::span<const std::string> entries) {
   std::vector<std::string> fallback;
   if (entries.empty()) entries = fallback = default_text();
 
+  Matches matches;
+  LeftOut left_out;
+  for (const std::string& entry : entries) matches.add(entry, left_out);
   SourceFiles all;
-  std::vector<fs::path> matches;
-  std::vector<std::vector<fs::path>> files_of;  // by match
-  for (const std::string& entry : entries) {
-    bool found = false;
-    for (const fs::path& match : expand(entry)) {
-      if (match != entry && is_sidecar(match)) {
-        ++all.sidecars;
-        all.left_out_bytes += size_of(match);
-        continue;
-      }
-      matches.push_back(match);
-      files_of.push_back(files_at(match, all));
-      found = found || !files_of.back().empty();
-    }
-    throw_if<MissingInput>(!found,
-                           "{}: no files; names that begin with a dot are left out; give a file, a "
-                           "folder with files, or a pattern such as 'corpus/*.txt'",
-                           entry);
-  }
-  const std::vector<std::string> domains = domain_names(matches);
-  std::map<fs::path, SourceFile>
-      named;  // by canonical path: a file that two entries name counts once
-  for (size_t i = 0; i < matches.size(); ++i)
-    for (const fs::path& file : files_of[i]) {
-      const bool in_folder = file != matches[i];
-      const auto known =
-          named.emplace(fs::canonical(file), SourceFile{file, domains[i], in_folder});
-      if (!in_folder) known.first->second.in_folder = false;
-    }
-  for (auto& [canonical, file] : named) {
+  const std::map<fs::path, SourceFile> named = matches.nearest();
+  for (const auto& [canonical, file] : named) {
     all.bytes += size_of(canonical);
-    all.files.push_back(std::move(file));
+    all.files.push_back(file);
   }
+  const auto count = [&](const std::set<fs::path>& paths) {
+    Index files = 0;
+    for (const fs::path& path : paths) {
+      if (named.contains(path)) continue;
+      ++files;
+      all.left_out_bytes += size_of(path);
+    }
+    return files;
+  };
+  all.hidden = count(left_out.hidden);
+  all.sidecars = count(left_out.sidecars);
+  all.dangling.assign(left_out.dangling.begin(), left_out.dangling.end());
   std::ranges::sort(all.files, {}, [](const SourceFile& file) { return file.path.native(); });
   return all;
 }

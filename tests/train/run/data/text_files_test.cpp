@@ -13,7 +13,9 @@ TEST(DefaultText, is_the_eigen_headers_in_blocks) {
   DataConfig config;
   config.seq_len = 256;
   config.batch_size = 8;
-  const auto info = make_dataset(config, {}, 1)->info();
+  const auto data = make_dataset(config, {}, 1);
+  EXPECT_THAT(data->notes(), ElementsAre(StartsWith("data.path: the default text: ")));
+  const auto info = data->info();
   EXPECT_GT(info["files"], 400);
   EXPECT_GT(info["bytes"], 5'000'000);
   EXPECT_LT(info["bytes"], 20'000'000);
@@ -70,6 +72,25 @@ TEST_F(Sources, belong_to_the_domain_of_their_name_or_of_the_named_folder) {
   EXPECT_THAT(domains({"src/*"}), ElementsAre("deep", "z"));
 }
 
+TEST_F(Sources, in_several_entries_belong_to_the_nearest) {
+  fs::create_directories(dir / "all/de");
+  fs::create_directories(dir / "other/fr");
+  for (const char* name : {"all/en.txt", "all/de/x.txt", "all/de/y.txt", "other/fr/z.txt"})
+    put(dir / name, std::string(name));
+  fs::create_symlink("../other/fr", dir / "all/french");
+  fs::create_symlink("../other/fr/z.txt", dir / "all/linked.txt");
+  std::vector<std::string> entries{"all", "all/de", "all/de/y.txt", "other/fr"};
+  std::ranges::sort(entries);
+  do {
+    std::vector<std::string> paths, found;
+    for (const std::string& entry : entries) paths.push_back(dir / entry);
+    for (const SourceFile& file : find_source_files(paths).files)
+      found.push_back(file.path.lexically_relative(dir.path()).string() + ": " + file.domain);
+    EXPECT_THAT(found, ElementsAre("all/de/x.txt: de", "all/de/y.txt: y", "all/en.txt: all",
+                                   "other/fr/z.txt: fr"));
+  } while (std::ranges::next_permutation(entries).found);
+}
+
 TEST_F(Sources, with_equal_names_are_domains_named_by_the_shortest_distinct_path) {
   for (const char* folder : {"one/en", "one/de", "two/en", "z"})
     fs::create_directories(dir / folder);
@@ -100,6 +121,7 @@ TEST_F(Sources, two_asterisks_match_any_number_of_folders) {
   EXPECT_THAT(find({"src/**/deep/**/y.txt"}), ElementsAre("src/deep/y.txt"));
   EXPECT_THAT(find({"src/**"}),
               ElementsAre("src/deep/w.md", "src/deep/w.txt", "src/deep/y.txt", "src/z.txt"));
+  EXPECT_THAT(find({"src//**//w.md"}), ElementsAre("src/deep/w.md"));
   EXPECT_THAT([&] { find({"src/**/*.tex"}); },
               ThrowsMessage<MissingInput>(HasSubstr("the pattern matches no file")));
 }
@@ -120,10 +142,14 @@ TEST_F(Sources, links_that_lead_nowhere_are_named) {
   fs::create_symlink("nowhere", dir / "src/gone");
   EXPECT_THAT(find({"src"}), ElementsAre("src/deep/y.txt", "src/z.txt"));
   const std::vector<std::string> folder{dir / "src"};
-  // By hand: "src/z.txt;" has 10 bytes, "src/deep/y.txt;" 15, and the hidden "src/.hidden;" 12.
+  // By hand: "src/z.txt;" has 10 bytes, "src/deep/y.txt;" 15, and the hidden "src/.hidden;" 12 and
+  // "src/deep/.git/object;" 21.
   EXPECT_EQ(find_source_files(folder).note(),
-            "2 of 3 files, 25 of 37 bytes; left out: 1 hidden; 1 link that leads nowhere: " +
+            "2 of 4 files, 25 of 58 bytes; left out: 2 hidden; 1 link that leads nowhere: " +
                 (dir / "src/gone").string());
+  const std::vector<std::string> pattern{dir / "src/**/*"};
+  EXPECT_EQ(find_source_files(pattern).files.size(), 2U);
+  EXPECT_THAT(find_source_files(pattern).note(), HasSubstr("1 link that leads nowhere: "));
   for (const char* entry : {"src/gone", "src/g*"}) {
     EXPECT_THAT(
         [&] { find({entry}); },
@@ -140,6 +166,12 @@ TEST_F(Sources, files_beside_tokens_count_only_if_named) {
   EXPECT_THAT(find({"d"}), ElementsAre("d/c.bin", "d/other.json"));
   EXPECT_THAT(find({"d/*"}), ElementsAre("d/c.bin", "d/other.json"));
   EXPECT_THAT(find({"d/c.bin.json"}), ElementsAre("d/c.bin.json"));
+  // What is left of `data prepare` after SIGKILL.
+  for (const char* name : {"d/x.bin.tmp", "d/y.h5.tmp", "d/c.bin.model.tmp", "d/x.bin.json.tmp"})
+    put(dir / name, std::string(name));
+  put(dir / "d/notes.tmp", "of the user");
+  for (const char* entry : {"d", "d/*"})
+    EXPECT_THAT(find({entry}), ElementsAre("d/c.bin", "d/notes.tmp", "d/other.json")) << entry;
 }
 
 TEST_F(Sources, an_entry_without_match_is_named) {

@@ -167,8 +167,19 @@ class Pool {
       finish(config.run.out, exit_status, sent_signal_, message, progress);
       table_.line(
           fmt::format("{}: {}", config.run.name, describe_result(config.run.out, progress)));
+      show_warnings(config.run.out);
       changed_(slot.run);
     }
+  }
+
+  /// Prints the warnings of a run that no run before had, such as that it validates on its training
+  /// data.
+  void show_warnings(const std::filesystem::path& run) {
+    if (!system::is_there(run / "stdout.log")) return;
+    system::for_each_line(run / "stdout.log", [this](std::string_view line, std::size_t) {
+      if (line.starts_with("warning: ") && warned_.emplace(line).second)
+        table_.line(std::string(line));
+    });
   }
 
   void redraw() {
@@ -197,6 +208,7 @@ class Pool {
   const Layout& layout_;
   std::vector<RunProgress>& progress_;
   StatusTable& table_;
+  std::set<std::string> warned_;
   const RunChanged& changed_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;

@@ -54,6 +54,16 @@ TEST_F(Workers, in_parallel_train_bitwise_the_same_as_in_sequence) {
   EXPECT_NE(measured(project / "out" / kRuns[0]), measured(project / "out" / kRuns[4]));
 }
 
+TEST_F(Workers, pass_on_a_warning_of_their_runs_once) {
+  put(project / "copy.txt", test::tiny_text());
+  const Outcome outcome = sweep({"--set", "sweep.seeds=[1]", "--set", "data.val_path=copy.txt"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const std::size_t first = outcome.out.find("\nwarning: ");
+  ASSERT_NE(first, std::string::npos) << outcome.out;
+  EXPECT_THAT(outcome.out.substr(first), HasSubstr("are in files that data.path also contains"));
+  EXPECT_EQ(outcome.out.find("warning: ", first + 10), std::string::npos) << outcome.out;
+}
+
 TEST_F(Workers, env_json_names_the_arm_and_the_command_of_the_sweep) {
   ASSERT_EQ(sweep({"--jobs", "8", "--set", "sweep.seeds=[1]"}).exit, 0);
   const auto env = run::read_env(project / "out/diff_v2-lr2e-02");

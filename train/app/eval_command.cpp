@@ -78,18 +78,16 @@ Json evaluate(const EvalArguments& a) {
     say("the model names no data, so the Eigen headers are read; choose other data with --data");
   const Index batches = batches_of(a, config, data->val_batches());
   say(fmt::format("{} batches", batches));
-  const run::TokenizerFile& tokenizer =
-      named.tokens.tokenizer.is_known() ? named.tokens.tokenizer : data->tokenizer();
   const run::Evaluation found = evaluate(*named.model, *data,
                                          {.batches = batches,
                                           .eos_token_id = config.data.eos_token_id,
                                           .precision = precision_of(config),
-                                          .positions = a.positions},
-                                         tokenizer);
+                                          .positions = a.positions});
   throw_if<DataError>(!std::isfinite(found.loss),
                       "{}: the loss is {}: the weights have diverged, use an earlier "
                       "checkpoint",
                       named.checkpoint.string(), std::abs(found.loss));
+  if (!found.no_bits_per_byte.empty()) say("no bits per byte: " + found.no_bits_per_byte);
   Json result{{"checkpoint", named.checkpoint.string()},
               {"step", named.step},
               {"data", data->info()},

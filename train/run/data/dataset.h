@@ -16,6 +16,8 @@
 
 namespace difftape::run {
 
+class TokenSource;
+
 /// Positions [begin, end).
 struct Span {
   Index begin, end;
@@ -102,9 +104,8 @@ class ValidationData {
   /// Returns the tokenizer of the tokens; unknown by default.
   virtual TokenizerFile tokenizer() const { return {}; }
 
-  /// Returns the bytes of the original text per byte of the tokens' pieces, whose lengths are
-  /// `bytes`. It is 1 if the tokenizer loses nothing or the text is unknown.
-  virtual double text_bytes_per(const std::vector<Index>& /*bytes*/) const { return 1; }
+  /// Returns the files that the batches are cut from; null for generated data.
+  virtual const TokenSource* source() const { return nullptr; }
 
   /// Returns notes on the files that were read and left out.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -156,9 +157,9 @@ std::unique_ptr<Dataset> make_dataset(const DataConfig& config, const ModelConfi
                                       std::uint64_t seed, Index micro_batches = 1);
 
 /// Returns all tokens of data.path, which --data of eval sets, of type text or tokens, for
-/// validation: every token except the first of each file is a target once, predicted from up to seq_len tokens.
-/// Text is tokenized by `tokenizer` if that is known and its tokens are not bytes. Throws like
-/// make_dataset, but names --data, and DataError for fewer than two tokens.
+/// validation: every token except the first of each file is a target once, predicted from up to
+/// seq_len tokens. Text is tokenized by `tokenizer` if that is known and its tokens are not bytes.
+/// Throws like make_dataset, but names --data, and DataError for fewer than two tokens.
 std::unique_ptr<ValidationData> make_whole_data(const DataConfig& config, const ModelConfig& model,
                                                 const TokenizerFile& tokenizer);
 

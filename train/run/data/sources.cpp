@@ -92,12 +92,13 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
   Digest payload;
   std::vector<std::int32_t> tokens;
   for (TokenFile& file : files_) {
-    Digest of_file;
+    Digest of_file, of_wide;
     for (Index at = 0; at < file.size; at += kPiece) {
       tokens.resize(std::min(kPiece, file.size - at));
       const std::span<const std::byte> bytes = read_tokens(file, at, tokens);
       payload.add(bytes);
       of_file.add(bytes);
+      of_wide.add(std::as_bytes(std::span(tokens)));
       check(file, at, tokens);
     }
     if (!file.pieces) {
@@ -106,7 +107,7 @@ StoredTokens::StoredTokens(std::vector<TokenFile> stored, const Check& check)
         return digest_of(now) == was;
       });
     }
-    parts.push_back({file.domain, {size(), size() + file.size}, of_file.hex()});
+    parts.push_back({file.domain, {size(), size() + file.size}, of_file.hex(), of_wide.hex()});
     ends_.push_back(size() + file.size);
   }
   files = std::ssize(files_);
@@ -121,18 +122,6 @@ void StoredTokens::copy(Index begin, std::span<std::int32_t> into) const {
     read_tokens(files_[file], at, into.first(here));
     into = into.subspan(here);
   }
-}
-
-double text_bytes_per(const TokenSource& source, const std::vector<Index>& bytes) {
-  if (source.text_bytes == 0) return 1;
-  Index pieces = 0;
-  std::vector<std::int32_t> tokens;
-  for (Index at = 0; at < source.size(); at += kPiece) {
-    tokens.resize(std::min(kPiece, source.size() - at));
-    source.copy(at, tokens);
-    for (const std::int32_t token : tokens) pieces += bytes[token];
-  }
-  return pieces > 0 ? static_cast<double>(source.text_bytes) / static_cast<double>(pieces) : 1;
 }
 
 }  // namespace difftape::run

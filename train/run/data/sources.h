@@ -45,10 +45,10 @@ struct SourceFiles {
 /// file, a directory, or a POSIX glob pattern of these, in which `~` is the home directory and a
 /// component `**` is any number of directories. A directory means every file below it, also through
 /// links, except names that begin with a dot. Files that `data prepare` writes next to its tokens,
-/// such as c.bin.json, count only if an entry names them. Without entries it uses the headers of
-/// Eigen, default_text().
-/// Throws MissingInput for an entry that matches no file or a link that leads nowhere, and
-/// DataError if it is neither a file nor a directory.
+/// such as c.bin.json, and its incomplete files count only if an entry names them. A file that
+/// several entries contain belongs to the domain of the nearest. Without entries it uses the
+/// headers of Eigen, default_text(). Throws MissingInput for an entry that matches no file or a
+/// link that leads nowhere, and DataError if it is neither a file nor a directory.
 SourceFiles find_source_files(std::span<const std::string> entries);
 
 /// Vocabulary size of data.type text, whose tokens are bytes.
@@ -104,6 +104,7 @@ struct TokenFile {
   Index size = 0;  ///< number of tokens
   TokenizerFile tokenizer = {};
   Index text_bytes = 0;              ///< size of the text of the tokens, bytes; 0: unknown
+  Index eos_token_id = -1;           ///< token that ends the documents of that text; -1: none
   std::string recorded_digest = {};  ///< XXH3 of the tokens that `data prepare` wrote; may be empty
   std::string domain = {};           ///< domain of the file
   /// Open HDF5 file if /tokens is stored in chunks. It is then read in pieces instead of from

@@ -33,6 +33,7 @@ using system::FileFormat;
 
 namespace {
 
+constexpr const char* kNanoGpt = "nanoGPT .bin";
 constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
 
 std::int32_t number_at(const system::StoredBytes& bytes, std::size_t at) {
@@ -90,16 +91,17 @@ bool begins_like_text(const system::StoredBytes& bytes) {
 }
 
 /// Returns the number of bytes per token that a file without a header seems to have, 2, 4 or 8. In
-/// wider tokens the high words are 0, or small for a vocabulary above 65,536.
+/// wider tokens the high words are 0, small for a vocabulary above 65,536, or 0xffff if negative.
 std::size_t likely_width(const system::StoredBytes& bytes) {
   constexpr std::size_t kLooked = std::size_t{1} << 20, kFewest = 64;
   constexpr unsigned kLargestHigh = 3;  // of a vocabulary of 262,144
+  constexpr unsigned kNegative = 0xffff;
   const std::string_view begin = bytes.read(0, std::min(bytes.size(), kLooked));
   std::array<unsigned, 4> largest{};
   for (std::size_t i = 0; i + 1 < begin.size(); i += 2) {
     const unsigned word = static_cast<unsigned char>(begin[i]) |
                           static_cast<unsigned>(static_cast<unsigned char>(begin[i + 1])) << 8;
-    largest[i / 2 % 4] = std::max(largest[i / 2 % 4], word);
+    if (word != kNegative) largest[i / 2 % 4] = std::max(largest[i / 2 % 4], word);
   }
   if (begin.size() < kFewest || largest[0] <= kLargestHigh || largest[3] > kLargestHigh) return 2;
   if (bytes.size() % 8 == 0 && largest[1] <= kLargestHigh && largest[2] == 0 && largest[3] == 0)
@@ -125,14 +127,27 @@ void require_uint16(const TokenFile& file) {
   const std::size_t width = likely_width(file.bytes);
   throw_if<DataError>(
       width != 2,
-      "{}: seems to store {} bytes per token, because the high words of all tokens are 0 or small, "
-      "but a .bin without a header must store uint16; write the tokens with numpy.save, which "
+      "{}: seems to store {} bytes per token, because the high words of all tokens are 0, small or "
+      "negative, but a .bin without a header must store uint16; write the tokens with numpy.save, "
+      "which "
       "records their type",
       file.path.string(), width);
 }
 
+/// Throws DataError for a vocabulary whose tokens a .bin without a header cannot hold. A file that
+/// `data prepare` describes is uint16.
+void require_vocabulary_of_uint16(const TokenFile& file, Index vocab_size) {
+  constexpr Index kMost = 65536;
+  throw_if<DataError>(
+      file.format == kNanoGpt && file.recorded_digest.empty() && vocab_size > kMost,
+      "{}: is a .bin without a header, whose tokens are uint16, but model.vocab_size is {}, above "
+      "{}; if the tokens are wider, write them with numpy.save, which records their type, else set "
+      "model.vocab_size to {} or less",
+      file.path.string(), vocab_size, kMost, kMost);
+}
+
 TokenFile bin_file(const fs::path& path, system::StoredBytes bytes) {
-  TokenFile file{.path = path, .format = "nanoGPT .bin", .bytes = std::move(bytes), .width = 2};
+  TokenFile file{.path = path, .format = kNanoGpt, .bytes = std::move(bytes), .width = 2};
   read_sidecars(file);
   if (const LlmcFormat* format = llmc_format(file.bytes)) {
     check_llmc(file, *format);
@@ -285,6 +300,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   std::vector<TokenFile> stored;
   for (const SourceFile& file : files) {
     stored.push_back(open_token_file(file.path));
+    require_vocabulary_of_uint16(stored.back(), vocab_size);
     stored.back().domain = file.domain;
   }
   const TextOfTokens text = text_of(stored);
@@ -298,6 +314,7 @@ std::shared_ptr<const TokenSource> read_token_files(const char* key,
   tokens->vocab_size = largest + 1;
   tokens->tokenizer = text.tokenizer;
   tokens->text_bytes = text.bytes;
+  tokens->eos_token_id = text.eos_token_id;
   tokens->note = found.note();
   tokens->from = "the data in " + one_or_number(files);
   return tokens;

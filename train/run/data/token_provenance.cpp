@@ -23,12 +23,19 @@ std::string string_at(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+/// Returns the integer under a key of an object; `absent` if there is none.
+Index integer_at(const Json& object, const char* key, Index absent) {
+  if (!object.is_object()) return absent;
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<Index>() : absent;
+}
+
+/// Sets what the provenance says of the text if it names the tokens by their digest.
 void set_text(TokenFile& file, const Json& provenance) {
-  if (!provenance.is_object()) return;
-  const auto bytes = provenance.find("bytes");
-  if (bytes != provenance.end() && bytes->is_number_integer())
-    file.text_bytes = bytes->get<Index>();
   file.recorded_digest = string_at(provenance, "xxh3_128");
+  if (file.recorded_digest.empty()) return;
+  file.text_bytes = integer_at(provenance, "bytes", 0);
+  file.eos_token_id = integer_at(provenance, "eos_token_id", -1);
 }
 
 /// Returns the tokenizer that `data prepare` recorded for tokens. `model` is its file, which may be
@@ -73,6 +80,7 @@ TextOfTokens text_of(const std::vector<TokenFile>& files) {
   const TokenFile& first = files.front();
   TextOfTokens text;
   text.tokenizer = first.tokenizer;
+  text.eos_token_id = first.eos_token_id;
   for (const TokenFile& file : files) {
     text.recorded.push_back(file.recorded_digest);
     text.bytes += file.text_bytes;
@@ -85,8 +93,9 @@ TextOfTokens text_of(const std::vector<TokenFile>& files) {
                         first.path.string(), first.tokenizer.name, file.path.string(),
                         file.tokenizer.name);
   }
-  const bool all_known =
-      std::ranges::all_of(files, [](const auto& file) { return file.text_bytes > 0; });
+  const bool all_known = std::ranges::all_of(files, [&](const auto& file) {
+    return file.text_bytes > 0 && file.eos_token_id == first.eos_token_id;
+  });
   if (!all_known) text.bytes = 0;
   return text;
 }

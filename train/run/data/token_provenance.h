@@ -18,8 +18,11 @@ void take_provenance(TokenFile& file, const std::string& provenance);
 
 /// The text of all files of a token source.
 struct TextOfTokens {
-  TokenizerFile tokenizer;            ///< unknown if it is for one of the files
-  Index bytes = 0;                    ///< size of the text; 0 if it is unknown for one of the files
+  TokenizerFile tokenizer;  ///< unknown if it is for one of the files
+  /// Size of the text; 0 if it is unknown for one of the files, or if their documents end with
+  /// different tokens.
+  Index bytes = 0;
+  Index eos_token_id = -1;            ///< token that ends the documents; -1: none
   std::vector<std::string> recorded;  ///< digest of each file's tokens; may be empty
 
   /// Throws DataError if the tokens of a file are not those that `data prepare` described. Then the

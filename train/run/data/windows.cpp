@@ -38,10 +38,10 @@ void append(std::vector<Span>& spans, const Span& next) {
 /// Returns the number of tokens in files of `val` that are also files of `train`.
 Index shared_tokens(const TokenSource& train, const TokenSource& val) {
   std::set<std::string> known;
-  for (const SourcePart& part : train.parts) known.insert(part.digest);
+  for (const SourcePart& part : train.parts) known.insert(part.tokens);
   Index shared = 0;
   for (const SourcePart& part : val.parts)
-    if (known.contains(part.digest)) shared += part.span.size();
+    if (known.contains(part.tokens)) shared += part.span.size();
   return shared;
 }
 
@@ -75,9 +75,7 @@ class Windows : public Dataset {
     return std::max(source_->vocab_size, held_out_.source().vocab_size);
   }
   TokenizerFile tokenizer() const override { return source_->tokenizer; }
-  double text_bytes_per(const std::vector<Index>& bytes) const override {
-    return run::text_bytes_per(held_out_.source(), bytes);
-  }
+  const TokenSource* source() const override { return &held_out_.source(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
     if (!source_->note.empty()) notes.push_back("data.path: " + source_->note);
@@ -191,25 +189,21 @@ class WholeRow : public ValidationData {
 
   Batch val_batch(Index i) const override { return windows_.batch(i); }
   Index val_batches() const override { return windows_.batches(); }
-  Index vocab_size() const override { return source().vocab_size; }
-  TokenizerFile tokenizer() const override { return source().tokenizer; }
-  double text_bytes_per(const std::vector<Index>& bytes) const override {
-    return run::text_bytes_per(source(), bytes);
-  }
+  Index vocab_size() const override { return source()->vocab_size; }
+  TokenizerFile tokenizer() const override { return source()->tokenizer; }
+  const TokenSource* source() const override { return &windows_.source(); }
   std::vector<std::string> notes() const override {
-    if (source().note.empty()) return {};
-    return {"--data: " + source().note};
+    if (source()->note.empty()) return {};
+    return {"--data: " + source()->note};
   }
   nlohmann::ordered_json info() const override {
-    return {{"type", source().type},
-            {"files", source().files},
-            {source().unit, source().size()},
-            {"xxh3_128", source().digest}};
+    return {{"type", source()->type},
+            {"files", source()->files},
+            {source()->unit, source()->size()},
+            {"xxh3_128", source()->digest}};
   }
 
  private:
-  const TokenSource& source() const { return windows_.source(); }
-
   HeldOutWindows windows_;
 };
 

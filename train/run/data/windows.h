@@ -15,6 +15,7 @@ struct SourcePart {
   std::string domain;
   Span span;
   std::string digest = {};  ///< XXH3 of its stored tokens
+  std::string tokens = {};  ///< XXH3 of its tokens as 32-bit integers, the same for every format
 };
 
 /// A row of tokens with its metadata.
@@ -33,13 +34,10 @@ class TokenSource {
   Index vocab_size = 0;  ///< tokens are in [0, vocab_size)
   TokenizerFile tokenizer;
   std::vector<SourcePart> parts;  ///< files in order; empty: one file of one domain
-  Index text_bytes = 0;              ///< size of the text before tokenization, bytes; 0: unknown
-  std::string note;                  ///< the files that were read and left out; may be empty
+  Index text_bytes = 0;           ///< size of the text before tokenization, bytes; 0: unknown
+  Index eos_token_id = -1;        ///< token that ends the documents of that text; -1: none
+  std::string note;               ///< the files that were read and left out; may be empty
 };
-
-/// Returns the size of the source's text per byte of its tokens' pieces, whose lengths are `bytes`;
-/// 1 if the text is unknown.
-double text_bytes_per(const TokenSource& source, const std::vector<Index>& bytes);
 
 /// Makes a dataset of windows. Training sequences come in the order of Epochs; a step reads
 /// `micro_batches` micro-batches, and the next continues after them. They may cross files.

@@ -11,7 +11,7 @@
 #include "autograd/ops.h"
 #include "core/distributed.h"
 #include "core/real.h"
-#include "train/run/data/prepare/tokenizer.h"
+#include "train/run/inference/scored_text.h"
 #include "train/run/records/metric_registry.h"
 
 namespace difftape::run {
@@ -188,24 +188,6 @@ Validation validate(LanguageModel& model, const ValidationData& data,
   return result;
 }
 
-namespace {
-
-/// Returns the bytes of the original text that the scored targets of the first `batches` stand for.
-/// Pieces are counted, and scaled by what the tokenizer lost of the whole text or added to it.
-double scored_bytes(const ValidationData& data, const TokenizerFile& file, Index batches) {
-  const Tokenizer tokenizer = tokenizer_of(file);
-  std::vector<Index> bytes_of(std::max(data.vocab_size(), tokenizer.vocab_size));
-  for (size_t token = 0; token < bytes_of.size(); ++token)
-    bytes_of[token] = tokenizer.bytes(static_cast<std::int32_t>(token));
-  Index bytes = 0;
-  for (Index i = 0; i < batches; ++i)
-    for (const std::int32_t target : data.val_batch(i).targets())
-      if (target != kIgnoreIndex) bytes += bytes_of[target];
-  return static_cast<double>(bytes) * data.text_bytes_per(bytes_of);
-}
-
-}  // namespace
-
 void PositionLosses::add(const Batch& batch, std::span<const double> row_losses) {
   const std::vector<std::int32_t> targets = batch.targets();
   const auto places = std::max(sums_.size(), static_cast<size_t>(batch.seq));
@@ -243,15 +225,16 @@ std::vector<double> PositionLosses::means() const {
 }
 
 Evaluation evaluate(LanguageModel& model, const ValidationData& data,
-                    const ValidationRequest& request, const TokenizerFile& tokenizer) {
+                    const ValidationRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
   Evaluation found{validate(model, data, request)};
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const auto tokens = static_cast<double>(found.tokens);
   found.tokens_per_sec = tokens / seconds.count();
-  if (!tokenizer.is_known()) return found;
-  if (const double bytes = scored_bytes(data, tokenizer, request.batches); bytes > 0)
-    found.bits_per_byte = found.loss / std::log(2.0) * (tokens / bytes);
+  const auto [bytes, reason] = scored_text(data, request.batches);
+  found.no_bits_per_byte = reason;
+  if (bytes > 0)
+    found.bits_per_byte = found.loss / std::log(2.0) * (tokens / static_cast<double>(bytes));
   return found;
 }
 

@@ -133,12 +133,13 @@ class PositionLosses {
 
 /// A validation with bits per byte of the text and the speed.
 struct Evaluation : Validation {
-  double bits_per_byte = kNaN;  ///< NaN if the tokenizer is unknown
+  double bits_per_byte = kNaN;        ///< NaN if the size of the scored text is unknown
+  std::string no_bits_per_byte = {};  ///< why it is unknown; empty for data that are no text
   double tokens_per_sec = 0;
 };
 
-/// Validates as validate() does, for tokens of `tokenizer`.
+/// Validates as validate() does.
 Evaluation evaluate(LanguageModel& model, const ValidationData& data,
-                    const ValidationRequest& request, const TokenizerFile& tokenizer);
+                    const ValidationRequest& request);
 
 }  // namespace difftape::run

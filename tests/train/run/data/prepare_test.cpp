@@ -100,6 +100,28 @@ TEST_F(Prepare, records_the_provenance_of_the_tokens) {
   EXPECT_EQ(nlohmann::json::parse(file.string_attribute("/", "provenance"))["tokens"], 9);
 }
 
+TEST_F(Prepare, refuses_tokens_that_another_program_wrote_over_its_own) {
+  put(dir / "a.txt", std::string(500, 'a'));
+  for (const char* name : {"out.bin", "out.h5"}) {
+    prepare_tokens(request({"a.txt"}, name));
+    const DataConfig config{.type = DataKind::tokens, .path = {dir / name}, .seq_len = 16};
+    EXPECT_EQ(make_dataset(config, ModelConfig{}, 1)->tokenizer().name, "bytes");
+    std::string bytes = contents(dir / name);
+    const std::string two = name == std::string("out.bin") ? std::string("a\0a\0", 4)
+                                                           : std::string("a\0\0\0a\0\0\0", 8);
+    const std::size_t last = bytes.rfind(two);
+    bytes[last] = 'b';
+    put(dir / name, bytes);
+    EXPECT_THAT(
+        [&] { make_dataset(config, ModelConfig{}, 1); },
+        ThrowsMessage<DataError>(HasSubstr(
+            "tokens are not those that `difftape data prepare` described, whose digest is ")));
+  }
+  for (const char* told : {"out.bin.json", "out.bin.model"}) fs::remove(dir / told);
+  const DataConfig config{.type = DataKind::tokens, .path = {dir / "out.bin"}, .seq_len = 16};
+  EXPECT_FALSE(make_dataset(config, ModelConfig{}, 1)->tokenizer().is_known());
+}
+
 TEST_F(Prepare, cuts_long_documents_after_lines_and_shows_progress) {
   std::string line(1 << 20, 'x');
   line.back() = '\n';

@@ -318,6 +318,18 @@ TEST_F(TokenData, wider_tokens_without_a_header_are_not_read_as_uint16) {
   put(dir / "llama.bin", bytes_of(large));
   EXPECT_THAT([&] { make("llama.bin", 65536); },
               ThrowsMessage<DataError>(HasSubstr("seems to store 4 bytes per token")));
+  auto negative = tokens<std::int32_t>(500);
+  for (std::size_t i = 0; i < negative.size(); i += 3) negative[i] = -100;
+  put(dir / "i4.bin", bytes_of(negative));
+  EXPECT_THAT([&] { make("i4.bin", 65536); },
+              ThrowsMessage<DataError>(HasSubstr("i4.bin: seems to store 4 bytes per token")));
+  put(dir / "u2.bin", bytes_of(tokens<std::uint16_t>(500)));
+  EXPECT_EQ(make("u2.bin", 65536)->vocab_size(), 997);
+  EXPECT_THAT([&] { make("u2.bin", 65537); },
+              ThrowsMessage<DataError>(AllOf(
+                  HasSubstr("u2.bin: is a .bin without a header, whose tokens are uint16, but "
+                            "model.vocab_size is 65537"),
+                  HasSubstr("write them with numpy.save"))));
   put(dir / "zeros.bin", std::string(2000, '\0'));
   EXPECT_EQ(make("zeros.bin")->vocab_size(), 1);
 }

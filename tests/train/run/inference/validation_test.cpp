@@ -193,6 +193,18 @@ TEST(ValidationOnTrainingData, warns_at_the_start_with_the_count_of_bytes) {
   }
   ASSERT_EQ(project.train("run"), system::Exit::ok);
   EXPECT_THAT(contents(project / "run/stdout.log"), HasSubstr("\nwarning: "));
+  h5::File narrow = h5::File::create(project / "a.h5");
+  const std::vector<std::int32_t> tokens(100, 7);
+  narrow.write<std::int32_t>("tokens", {100}, tokens);
+  narrow.save();
+  put(project / "a.bin", [] {
+    std::string bytes;
+    for (int i = 0; i < 100; ++i) bytes += std::string("\7\0", 2);
+    return bytes;
+  }());
+  project.config.data.type = DataKind::tokens;
+  project.config.data.path = {project / "a.bin"};
+  EXPECT_THAT(warning({"a.h5"}), StartsWith("warning: 100 of the 100 tokens of data.val_path"));
 }
 
 TEST_F(HeldOutLossesOfARun, have_the_bits_of_one_thread_with_two_and_three) {

@@ -56,6 +56,7 @@ std::shared_ptr<const TokenSource> tokenize_text(const char* key,
   source->vocab_size = std::max(tokenizer.vocab_size, eos_token_id + 1);
   source->tokenizer = tokenizer.file;
   source->text_bytes = text_bytes;
+  source->eos_token_id = eos_token_id;
   source->note = found.note();
   return source;
 }

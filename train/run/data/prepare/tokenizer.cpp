@@ -35,6 +35,12 @@ Index known_tokens(const Tokenizer& tokenizer, Index eos_token_id, Index vocab_s
   return std::min(std::max(tokenizer.vocab_size, eos_token_id + 1), vocab_size);
 }
 
+namespace {
+
+Index length_of_byte(std::int32_t token) { return Index{token >= 0 && token < kBytes}; }
+
+}  // namespace
+
 Tokenizer byte_tokenizer() {
   return {.file = {.name = kByteTokenizer, .model = {}},
           .digest = {},
@@ -52,7 +58,8 @@ Tokenizer byte_tokenizer() {
                   if (token < kBytes) text += static_cast<char>(token);
                 return text;
               },
-          .bytes = [](std::int32_t token) { return Index{token >= 0 && token < kBytes}; }};
+          .bytes = length_of_byte,
+          .first_bytes = length_of_byte};
 }
 
 namespace {
@@ -136,16 +143,29 @@ std::string decode(const Processor& processor, std::span<const std::int32_t> tok
   return text;
 }
 
+constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
+
 /// Returns the length of a piece's text, in which U+2581 stands for a space.
 Index bytes_of_piece(const Processor& processor, std::int32_t token) {
   if (token >= processor->GetPieceSize() || processor->IsControl(token)) return 0;
   if (processor->IsByte(token)) return 1;
   const std::string& piece = processor->IdToPiece(token);
-  constexpr std::string_view kSpace = "\xE2\x96\x81";
   Index bytes = std::ssize(piece);
   for (std::size_t at = piece.find(kSpace); at != piece.npos; at = piece.find(kSpace, at + 1))
     bytes -= std::ssize(kSpace) - 1;
   return bytes;
+}
+
+/// Returns the same for the first piece of a document.
+Index bytes_of_first(const Processor& processor, bool adds_space, std::int32_t token) {
+  const Index bytes = bytes_of_piece(processor, token);
+  return bytes - Index{adds_space && bytes > 0 && processor->IdToPiece(token).starts_with(kSpace)};
+}
+
+/// Returns true if the model puts a space before every text.
+bool adds_space(const Processor& processor) {
+  const std::vector<std::int32_t> tokens = encode(processor, "a");
+  return !tokens.empty() && processor->IdToPiece(tokens.front()).starts_with(kSpace);
 }
 
 Tokenizer tokenizer_by(const Processor& processor, const TokenizerFile& file) {
@@ -158,6 +178,8 @@ Tokenizer tokenizer_by(const Processor& processor, const TokenizerFile& file) {
       .encode = [processor](std::string_view text) { return encode(processor, text); },
       .decode = [processor](std::span<const std::int32_t> ids) { return decode(processor, ids); },
       .bytes = [processor](std::int32_t token) { return bytes_of_piece(processor, token); },
+      .first_bytes = [processor, adds = adds_space(processor)](
+                         std::int32_t token) { return bytes_of_first(processor, adds, token); },
       .unknown = processor->unk_id()};
 }
 

@@ -26,6 +26,8 @@ struct Tokenizer {
   /// Converts tokens to text; unknown tokens are left out.
   std::function<std::string(std::span<const std::int32_t>)> decode;
   std::function<Index(std::int32_t)> bytes;  ///< length of a token's text, bytes
+  /// Length of the text of a document's first token, without the space that the model may add.
+  std::function<Index(std::int32_t)> first_bytes;
   std::int32_t unknown = -1;  ///< token of characters that the vocabulary lacks; -1: none
   /// Tokenizer of lines that continue a document; null: the same one. A model that puts a space
   /// before every text would put one into the middle of the document.

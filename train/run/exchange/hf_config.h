@@ -27,12 +27,13 @@ struct HfArchitecture {
   /// Values of transformers 5.24 for keys that config.json leaves out.
   double rope_theta = 10000, rms_norm_eps = 1e-6;
   Index num_key_value_heads = 0;  ///< 0: num_attention_heads
+  Index max_seq_len = 2048;
 };
 /// The supported architectures. modeling_difftape.py, next to the weights, has the class of V2.
 inline constexpr std::array kHfArchitectures{
     HfArchitecture{MappingKind::standard, "softmax", "llama", "LlamaForCausalLM"},
     HfArchitecture{MappingKind::standard, "softmax", "mixtral", "MixtralForCausalLM", true, 1e6,
-                   1e-5, 8},
+                   1e-5, 8, 131072},
     HfArchitecture{MappingKind::paired, "diff_v1", "diffllama", "DiffLlamaForCausalLM", false,
                    10000, 1e-5},
     HfArchitecture{MappingKind::doubled, "diff_v2", "difftape_v2", "DifftapeV2ForCausalLM"}};

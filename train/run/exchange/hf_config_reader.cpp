@@ -68,40 +68,55 @@ class HfReader {
   const Json& json_;
 };
 
-/// Reads the base of RoPE, and linear or yarn scaling.
+/// Reads linear or yarn scaling.
+void read_rope_scaling(HfReader& reader, HfReader& inner, ModelConfig& model) {
+  RopeScaling& scaling = model.rope_scaling;
+  const Json* type = inner.find(inner.find("rope_type") != nullptr ? "rope_type" : "type");
+  if (type == nullptr || (*type != "linear" && *type != "yarn")) {
+    inner.only("rope_type", "default");
+    inner.only("type", "default");
+    return;
+  }
+  const bool is_yarn = *type == "yarn";
+  const double factor = inner.number("factor", 0);
+  inner.reasons.unless(factor >= 1, "factor: is {}, but must be a number of at least 1",
+                       shown(inner.find("factor")));
+  if (is_yarn) {
+    const std::string original = "original_max_position_embeddings";
+    scaling.original_seq_len =
+        reader.size(original, inner.size(original, model.max_seq_len));  // the outer one counts
+    scaling.attention_factor = inner.number("attention_factor", 0);
+    inner.only("beta_fast", 32);
+    inner.only("beta_slow", 1);
+    inner.only("truncate", true);
+    inner.only("mscale", nullptr);
+    inner.only("mscale_all_dim", nullptr);
+  }
+  if (factor == 1) {  // changes no frequency
+    if (is_yarn) inner.only("attention_factor", 1.0);
+    scaling = {};
+    return;
+  }
+  scaling.rope_type = is_yarn ? RopeScalingKind::yarn : RopeScalingKind::linear;
+  scaling.factor = factor;
+}
+
+/// Reads the base and the scaling of RoPE. rope_scaling, the name in older versions, replaces
+/// rope_parameters unless it is empty.
 void read_rope(HfReader& reader, ModelConfig& model) {
   model.rope_theta = reader.number("rope_theta", model.rope_theta);
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const Json* rope = reader.find(key);
-    if (rope == nullptr) continue;
-    reader.reasons.unless(rope->is_object(), "{}: is {}, but must be an object", key, shown(rope));
-    if (!rope->is_object()) continue;
-    HfReader inner(*rope);
-    RopeScaling& scaling = model.rope_scaling;
-    const Json* type = inner.find(inner.find("rope_type") != nullptr ? "rope_type" : "type");
-    if (type != nullptr && (*type == "linear" || *type == "yarn")) {
-      scaling.rope_type = *type == "yarn" ? RopeScalingKind::yarn : RopeScalingKind::linear;
-      scaling.factor = inner.number("factor", 0);
-      inner.reasons.unless(scaling.factor > 1, "factor: is {}, but must be a number above 1",
-                           shown(inner.find("factor")));
-    } else {
-      inner.only("rope_type", "default");
-      inner.only("type", "default");
-    }
-    if (scaling.rope_type == RopeScalingKind::yarn) {
-      scaling.original_seq_len = inner.size("original_max_position_embeddings", model.max_seq_len);
-      scaling.attention_factor = inner.number("attention_factor", 0);
-      inner.only("beta_fast", 32);
-      inner.only("beta_slow", 1);
-      inner.only("truncate", true);
-      inner.only("mscale", nullptr);
-      inner.only("mscale_all_dim", nullptr);
-    }
-    inner.only("partial_rotary_factor", 1.0);
-    model.rope_theta = inner.number("rope_theta", model.rope_theta);
-    for (const std::string& each : inner.reasons.list)
-      reader.reasons.list.push_back(fmt::format("{}.{}", key, each));
-  }
+  const Json* old = reader.find("rope_scaling");
+  const char* key = old != nullptr && !old->empty() ? "rope_scaling" : "rope_parameters";
+  const Json* rope = reader.find(key);
+  if (rope == nullptr) return;
+  reader.reasons.unless(rope->is_object(), "{}: is {}, but must be an object", key, shown(rope));
+  if (!rope->is_object()) return;
+  HfReader inner(*rope);
+  read_rope_scaling(reader, inner, model);
+  inner.only("partial_rotary_factor", 1.0);
+  model.rope_theta = inner.number("rope_theta", model.rope_theta);
+  for (const std::string& each : inner.reasons.list)
+    reader.reasons.list.push_back(fmt::format("{}.{}", key, each));
 }
 
 const HfArchitecture* architecture_of(HfReader& reader) {
@@ -151,7 +166,7 @@ Config read_config(HfReader& reader) {
                                                               ? architecture.num_key_value_heads
                                                               : model.num_heads);
   model.head_dim = reader.size("head_dim", std::max<Index>(1, model.d_model / model.num_heads));
-  model.max_seq_len = reader.size("max_position_embeddings");
+  model.max_seq_len = reader.size("max_position_embeddings", architecture.max_seq_len);
   model.norm_eps = reader.number("rms_norm_eps", architecture.rms_norm_eps);
   model.rope_theta = architecture.rope_theta;
   read_rope(reader, model);
@@ -160,7 +175,8 @@ Config read_config(HfReader& reader) {
                         "tie_word_embeddings: is {}, but must be true or false", shown(tied));
   model.tie_word_embeddings = tied != nullptr && *tied == Json(true);
   if (known) read_attention(reader, architecture, model);
-  reader.only("hidden_act", "silu");
+  const Json* activation = reader.find("hidden_act");
+  if (activation == nullptr || *activation != "swish") reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
   reader.only("mlp_bias", false);
   reader.only("partial_rotary_factor", 1.0);

@@ -69,14 +69,17 @@ void require_layers(const safetensors::File& file, Index layers) {
                       file.path().string(), file.tensors().size(), layers, kRemedy);
 }
 
-/// Returns true for a tensor that transformers does not read either: the rotary frequencies, which
-/// older versions stored, and the output projection of a model whose embeddings are that too.
+constexpr const char *kEmbedding = "model.embed_tokens.weight", *kHead = "lm_head.weight";
+
+/// Returns true for a tensor that transformers does not read either: tables and masks, which older
+/// versions stored, and the output projection of a model whose embeddings are that too.
 bool is_ignored(const safetensors::File& file, const std::string& name, const Entry& entry) {
-  if (name.ends_with(".rotary_emb.inv_freq")) return true;
-  const auto tied = file.tensors().find("model.embed_tokens.weight");
-  return name == "lm_head.weight" && tied != file.tensors().end() &&
-         tied->second.dtype == entry.dtype && tied->second.shape == entry.shape &&
-         tied->second.bytes == entry.bytes;
+  for (const char* buffer : {".rotary_emb.inv_freq", ".rotary_emb.cos_cached",
+                             ".rotary_emb.sin_cached", "attn.bias", "attn.masked_bias"})
+    if (name.ends_with(buffer)) return true;
+  const auto tied = file.tensors().find(kEmbedding);
+  return name == kHead && tied != file.tensors().end() && tied->second.dtype == entry.dtype &&
+         tied->second.shape == entry.shape && tied->second.bytes == entry.bytes;
 }
 
 /// Throws DataError unless a file contains exactly these tensors, all of supported types.
@@ -96,7 +99,7 @@ void require_tensors(const safetensors::File& file, const std::vector<Wanted>& w
   for (const auto& [name, entry] : file.tensors())
     if (!names.contains(name) && !is_ignored(file, name, entry))
       problems.push_back(fmt::format("{} {} {}", name, entry.shape_text(),
-                                     name == "lm_head.weight"
+                                     name == kHead
                                          ? "differs from the embeddings, to which the model ties it"
                                          : "belongs to no parameter"));
   std::set<std::string_view> types;
@@ -123,7 +126,12 @@ bool is_folded(const Parameter& p, const ModelConfig& model, WeightLayout layout
 
 /// Fills a model with the weights of a file. Throws DataError if they do not match.
 void fill(LanguageModel& model, const safetensors::File& file, const Provenance& from) {
-  const auto name_in_file = [&from](const Parameter& p) {
+  const auto& stored = file.tensors();
+  const bool stores_only_head = from.layout == WeightLayout::hf &&
+                                model.config().tie_word_embeddings &&
+                                !stored.contains(kEmbedding) && stored.contains(kHead);
+  const auto name_in_file = [&](const Parameter& p) {
+    if (stores_only_head && p.name == kEmbedding) return std::string(kHead);
     return from.layout == WeightLayout::hf ? hf_name(p.name) : p.name;
   };
   std::vector<Wanted> wanted;

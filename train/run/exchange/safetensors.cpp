@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -208,10 +209,25 @@ File File::read(const std::filesystem::path& path) {
 }
 
 std::string why_not_read(std::string_view dtype) {
-  if (dtype == "F32" || dtype == "BF16" || dtype == kRealDtype) return "";
+  if (dtype == "F32" || dtype == "BF16" || dtype == "F16" || dtype == kRealDtype) return "";
   if (dtype == "F64") return "single precision would round it; import with difftape-f64";
-  return "only F32, F64 and BF16 are supported; convert it";
+  return "only F32, F64, F16 and BF16 are supported; convert it";
 }
+
+namespace {
+
+/// Returns the value of a half-precision number: 1 bit of sign, 5 of exponent, 10 of fraction.
+real from_f16_bits(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const auto sign = static_cast<real>(bits >> 15 == 0 ? 1 : -1);
+  if (exponent == 31)
+    return sign * (fraction == 0 ? std::numeric_limits<real>::infinity()
+                                 : std::numeric_limits<real>::quiet_NaN());
+  const int digits = exponent == 0 ? fraction : fraction + 1024;
+  return sign * std::ldexp(static_cast<real>(digits), std::max(exponent, 1) - 25);
+}
+
+}  // namespace
 
 void copy_numbers(const Entry& from, std::span<real> into) {
   const auto convert = [&]<class Stored>(Stored, auto number_of) {
@@ -224,6 +240,7 @@ void copy_numbers(const Entry& from, std::span<real> into) {
   const auto as_is = [](auto stored) { return static_cast<real>(stored); };
   if (from.dtype == "F32") return convert(float{}, as_is);
   if (from.dtype == "F64") return convert(double{}, as_is);
+  if (from.dtype == "F16") return convert(std::uint16_t{}, from_f16_bits);
   convert(std::uint16_t{}, from_bf16_bits);
 }
 

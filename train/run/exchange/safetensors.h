@@ -62,8 +62,8 @@ class File {
   std::map<std::string, Entry> tensors_;
 };
 
-/// Returns the reason why a type cannot be read exactly into `real`, with a remedy. Empty for F32
-/// and BF16, and for F64 in double precision.
+/// Returns the reason why a type cannot be read exactly into `real`, with a remedy. Empty for F32,
+/// F16 and BF16, and for F64 in double precision.
 std::string why_not_read(std::string_view dtype);
 
 /// Copies the elements of a tensor of a supported type exactly into `into`, which has its size.

@@ -184,7 +184,9 @@ TEST(Import, ignores_what_transformers_ignores) {
   export_hf(model, dir / "hf");
   const fs::path file = dir / "hf/model.safetensors";
   rewrite(file, [](auto& header, auto& data) {
-    add_zeros(header, data, "model.layers.0.self_attn.rotary_emb.inv_freq", 3);
+    for (const char* buffer : {"rotary_emb.inv_freq", "rotary_emb.cos_cached",
+                               "rotary_emb.sin_cached", "masked_bias", "bias"})
+      add_zeros(header, data, std::string("model.layers.0.self_attn.") + buffer, 3);
     auto entry = header["model.embed_tokens.weight"];
     const std::size_t begin = entry["data_offsets"][0], end = entry["data_offsets"][1];
     const std::string copy = data.substr(begin, end - begin);
@@ -202,6 +204,17 @@ TEST(Import, ignores_what_transformers_ignores) {
           [](auto& header, auto& data) { add_zeros(header, data, "model.extra", 3); });
   EXPECT_THAT(message_of<DataError>([&] { import_model(dir / "untied"); }),
               HasSubstr("model.extra (3) belongs to no parameter"));
+}
+
+TEST(Import, takes_tied_embeddings_from_a_stored_output_projection) {
+  const ScratchDir dir;
+  const NamedModel model = some_model({}, true);
+  export_hf(model, dir / "hf");
+  rewrite(dir / "hf/model.safetensors", [](auto& header, auto&) {
+    header["lm_head.weight"] = header["model.embed_tokens.weight"];
+    header.erase("model.embed_tokens.weight");
+  });
+  expect_same(import_model(dir / "hf"), model);
 }
 
 TEST(Import, takes_weights_in_bf16_beside_norms_in_f32) {

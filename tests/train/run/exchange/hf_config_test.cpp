@@ -219,6 +219,49 @@ TEST_F(HfConfigReader, takes_missing_keys_from_the_defaults_of_the_architecture)
   EXPECT_EQ(without("diffllama"), std::tuple(10000., 1e-5, 8));
 }
 
+TEST_F(HfConfigReader, takes_the_length_from_the_architecture_and_knows_the_other_name_of_silu) {
+  Json json = hf_config(of_kind("softmax"), -1);
+  json.erase("max_position_embeddings");
+  json["hidden_act"] = "swish";
+  EXPECT_EQ(read(json).model.max_seq_len, 2048) << "as LlamaConfig()";
+  ModelConfig model = of_kind("softmax");
+  model.moe = {.num_experts = 4, .moe_intermediate_size = 8};
+  json = hf_config(model, -1);
+  json.erase("max_position_embeddings");
+  EXPECT_EQ(read(json).model.max_seq_len, 131072) << "as MixtralConfig()";
+}
+
+// As LlamaConfig.from_pretrained of transformers 5.24 standardizes rope_parameters; the frequencies
+// of such models differ by up to a factor of 4 otherwise.
+TEST_F(HfConfigReader, reads_rope_where_transformers_does) {
+  const auto rope = [&](const Json& changes) {
+    Json json = hf_config(of_kind("softmax"), -1);
+    json.erase("rope_theta");
+    json.update(changes);
+    const ModelConfig model = read(json).model;
+    const RopeScaling& scaling = model.rope_scaling;
+    return std::tuple(to_string(scaling.rope_type), scaling.factor, scaling.original_seq_len,
+                      model.rope_theta);
+  };
+  const Json yarn{{"rope_type", "yarn"}, {"rope_theta", 500}, {"factor", 4}};
+  EXPECT_EQ(rope({{"rope_parameters", yarn}, {"original_max_position_embeddings", 16}}),
+            std::tuple("yarn", 4., 16, 500.));
+  Json inner = yarn;
+  inner["original_max_position_embeddings"] = 8;
+  EXPECT_EQ(rope({{"rope_parameters", inner}, {"original_max_position_embeddings", 16}}),
+            std::tuple("yarn", 4., 16, 500.));
+  EXPECT_EQ(rope({{"rope_parameters", inner}}), std::tuple("yarn", 4., 8, 500.));
+  const Json linear{{"type", "linear"}, {"factor", 2}};
+  EXPECT_EQ(rope({{"rope_parameters", yarn}, {"rope_scaling", linear}}),
+            std::tuple("linear", 2., 0, 10000.));
+  EXPECT_EQ(rope({{"rope_parameters", yarn}, {"rope_scaling", {{"rope_type", "default"}}}}),
+            std::tuple("none", 1., 0, 10000.));
+  EXPECT_EQ(rope({{"rope_parameters", inner}, {"rope_scaling", Json::object()}}),
+            std::tuple("yarn", 4., 8, 500.));
+  EXPECT_EQ(rope({{"rope_parameters", {{"rope_type", "linear"}, {"factor", 1.0}}}}),
+            std::tuple("none", 1., 0, 10000.));
+}
+
 TEST_F(HfConfigReader, names_every_unsupported_setting) {
   EXPECT_EQ(refusal(Json::object()), "");
   const std::string all = refusal({{"model_type", "gpt2"},
@@ -245,7 +288,7 @@ TEST_F(HfConfigReader, names_every_unsupported_setting) {
   EXPECT_THAT(refusal({{"model_type", "difftape_v2"}, {"pairing", "odd"}}),
               HasSubstr("pairing: is \"odd\", but must be one of interleaved, split_half"));
   EXPECT_THAT(refusal({{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}),
-              HasSubstr("rope_scaling.factor: is 0.5, but must be a number above 1"));
+              HasSubstr("rope_scaling.factor: is 0.5, but must be a number of at least 1"));
   EXPECT_THAT(refusal({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"beta_fast", 16}}}}),
               HasSubstr("rope_scaling.beta_fast: is 16, but must be 32, the only supported value"));
   EXPECT_THAT(refusal({{"rope_scaling", "dynamic"}}),

@@ -71,9 +71,23 @@ TEST_F(Safetensors, reads_bf16_exactly_and_names_types_that_it_cannot_read) {
   EXPECT_THAT(numbers, ElementsAre(1, -3.140625));
   EXPECT_EQ(why_not_read("BF16"), "");
   EXPECT_THAT(why_not_read("F64"), HasSubstr("difftape-f64"));
-  EXPECT_THAT(why_not_read("F16"), HasSubstr("convert it"));
-  EXPECT_EQ(of_tensor(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), "")
+  EXPECT_THAT(why_not_read("I16"), HasSubstr("convert it"));
+  EXPECT_EQ(of_tensor(R"({"dtype":"I16","shape":[2],"data_offsets":[0,4]})"), "")
       << "the file itself is valid";
+}
+
+// The values of np.array([...], "<u2").view(np.float16) in NumPy 2.
+TEST_F(Safetensors, reads_f16_exactly) {
+  const File file =
+      read(with_length(R"({"a":{"dtype":"F16","shape":[8],"data_offsets":[0,16]}})",
+                       "\x00\x3c\x48\xc2\x01\x00\xff\x03\x00\x04\xff\x7b\x00\xfc\x01\x7e"s));
+  std::vector<real> numbers(8);
+  copy_numbers(file.tensors().at("a"), numbers);
+  EXPECT_TRUE(std::isnan(numbers.back()));
+  numbers.pop_back();
+  EXPECT_THAT(numbers, ElementsAre(1, -3.140625, 5.9604644775390625e-08, 6.097555160522461e-05,
+                                   6.103515625e-05, 65504, -std::numeric_limits<real>::infinity()));
+  EXPECT_EQ(why_not_read("F16"), "");
 }
 
 TEST_F(Safetensors, a_truncated_file_is_rejected) {

@@ -1,6 +1,10 @@
 #include "train/system/exit.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstring>
+#include <ctime>
 
 #include "core/error.h"
 
@@ -25,15 +29,32 @@ Exit exit_of(const std::exception& error) {
 namespace {
 
 volatile std::sig_atomic_t last_signal = 0;
+const char* volatile first_note = nullptr;
+double last_time = 0;
 int nesting = 0;
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
+double steady_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Calls only functions that are safe in a signal handler.
 extern "C" void remember_signal(int signal) {
-  if (signal == SIGINT && last_signal == SIGINT) {
-    std::signal(SIGINT, SIG_DFL);
-    std::raise(SIGINT);
+  const double now = steady_seconds();
+  const bool repeated = signal == last_signal && (signal == SIGINT || signal == SIGTERM);
+  if (repeated && now - last_time < StopRequest::kRepeatSeconds) return;
+  if (repeated) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+  if (last_signal == 0 && first_note != nullptr) {
+    const char* note = first_note;
+    static_cast<void>(!write(STDERR_FILENO, note, std::strlen(note)));
   }
   last_signal = signal;
+  last_time = now;
 }
 
 /// Installs a handler. Ignored signals stay ignored: nohup ignores SIGHUP for the program it
@@ -45,13 +66,15 @@ void handle(void (*handler)(int)) {
 
 }  // namespace
 
-StopRequest::StopRequest() {
+StopRequest::StopRequest(const char* note) : outer_note_(first_note) {
+  if (note != nullptr) first_note = note;
   if (nesting++ > 0) return;
   last_signal = 0;
   handle(remember_signal);
 }
 
 StopRequest::~StopRequest() {
+  first_note = outer_note_;
   if (--nesting == 0) handle(SIG_DFL);
 }
 

@@ -25,19 +25,27 @@ enum class Exit : int {
 Exit exit_of(const std::exception& error);
 
 /// Records SIGINT, SIGTERM, SIGHUP and SIGUSR1 during its lifetime instead of letting them end the
-/// process; the second SIGINT still ends it. SIGHUP (closed terminal) and SIGUSR1 (which mpirun
-/// forwards and ends nothing) count as SIGTERM. Signals that were ignored before stay ignored.
-/// Requests nest: the request of a run also reports signals that its sweep's request received. Main
-/// thread only.
+/// process. The second SIGINT or SIGTERM in a row ends it, unless it comes within kRepeatSeconds:
+/// `timeout` and terminals send one signal twice. SIGHUP (closed terminal) and SIGUSR1 (which
+/// mpirun forwards and ends nothing) count as SIGTERM. Signals that were ignored before stay
+/// ignored. Requests nest: the request of a run also reports signals that its sweep's request
+/// received. Main thread only.
 class StopRequest {
  public:
-  StopRequest();
+  static constexpr double kRepeatSeconds = 0.2;
+
+  /// `note`, which must outlive the object, is printed to stderr when the first signal arrives;
+  /// null: the note of the enclosing request, if any.
+  explicit StopRequest(const char* note = nullptr);
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
   /// Returns the exit code of the last signal since the outermost request began, or Exit::ok.
   Exit received() const;
+
+ private:
+  const char* outer_note_;
 };
 
 }  // namespace difftape::system

@@ -216,7 +216,6 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   OpenSweep open(sweep);
   SweepRuns& runs = open.table;
   std::vector<RunProgress>& progress = open.progress;
-  const system::StopRequest stop;
   StatusTable table(*request.console, run::console_style(request.console_descriptor));
   const auto complete = std::ranges::count_if(progress, &RunProgress::complete);
   table.line(fmt::format("{} of {} runs are already trained", complete, progress.size()));
@@ -224,7 +223,10 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
   for (std::size_t i = 0; i < progress.size(); ++i) {
     if (progress[i].waits()) left.push_back(&sweep.runs[i].config());
   }
-  if (!left.empty()) {
+  std::optional<Layout> layout;
+  if (!left.empty()) layout = choose_layout(left, request.jobs);
+  const system::StopRequest stop;  // the dry runs before it lose nothing if a signal ends them
+  if (layout) {
     const auto changed = [&](std::size_t run) {
       runs.update(run, progress[run]);
       try {
@@ -233,8 +235,7 @@ system::Exit run_sweep(const SweepConfig& sweep, const SweepRequest& request) {
         table.line(error.what());
       }
     };
-    const Layout layout = choose_layout(left, request.jobs);
-    train_in_workers(sweep, request, layout, stop, progress, table, changed);
+    train_in_workers(sweep, request, *layout, stop, progress, table, changed);
     runs.write();
   }
   if (stop.received() != system::Exit::ok) {

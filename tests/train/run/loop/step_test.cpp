@@ -1,6 +1,8 @@
 #include "train/run/loop/step.h"
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "tests/support/sentencepiece.h"
 #include "tests/train/run/loop/tiny.h"
@@ -157,19 +159,30 @@ TEST_F(StopRequestTest, an_inner_request_sees_the_signals_of_the_outer_one) {
     const system::StopRequest run;
     EXPECT_EQ(run.received(), system::Exit::sigterm);
   }
-  std::raise(SIGTERM);  // would end the process if the inner object had restored the default
+  std::raise(SIGHUP);  // would end the process if the inner object had restored the default
   EXPECT_EQ(sweep.received(), system::Exit::sigterm);
 }
 
-TEST_F(StopRequestTest, a_second_interrupt_ends_the_process) {
+TEST_F(StopRequestTest, the_first_signal_prints_a_note_and_a_second_one_ends_the_process) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        const system::StopRequest stop;
-        std::raise(SIGINT);
-        std::raise(SIGINT);
-      },
-      testing::KilledBySignal(SIGINT), "");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    EXPECT_EXIT(
+        {
+          const system::StopRequest stop("stopping\n");
+          std::raise(signal);
+          std::this_thread::sleep_for(std::chrono::duration<double>(stop.kRepeatSeconds + 0.1));
+          std::raise(signal);
+        },
+        testing::KilledBySignal(signal), "^stopping\n$");
+  }
+}
+
+// `timeout` sends its signal to the process and then to its group.
+TEST_F(StopRequestTest, a_signal_that_is_sent_twice_is_one_request) {
+  const system::StopRequest stop;
+  std::raise(SIGTERM);
+  std::raise(SIGTERM);
+  EXPECT_EQ(stop.received(), system::Exit::sigterm);
 }
 
 TEST_F(StopRequestTest, restores_the_default_handlers_at_the_end) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "core/random.h"
@@ -12,8 +11,10 @@ namespace difftape {
 Parameter& ParameterSet::declare(std::string name, Shape shape, Role role, Init init,
                                  ModelPart part) {
   if (find(name) != nullptr) throw std::logic_error("parameter declared twice: " + name);
-  return parameters_.emplace_back(
+  Parameter& declared = parameters_.emplace_back(
       Parameter{std::move(name), shape, role, init, std::move(part), parameters_.size()});
+  by_name_.emplace(declared.name, &declared);
+  return declared;
 }
 
 Module Module::operator/(std::string_view child) const {
@@ -41,9 +42,8 @@ void ParameterSet::initialize(std::uint64_t seed) {
 }
 
 Parameter* ParameterSet::find(std::string_view name) {
-  const auto found = std::find_if(parameters_.begin(), parameters_.end(),
-                                  [name](const Parameter& p) { return p.name == name; });
-  return found == parameters_.end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 Index ParameterSet::count() const {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "core/names.h"
 #include "core/tensor.h"
@@ -61,6 +62,10 @@ struct Parameter {
 /// memory, so models of any size can be counted; `initialize` allocates and fills.
 class ParameterSet {
  public:
+  ParameterSet() = default;
+  ParameterSet(ParameterSet&&) = default;
+  ParameterSet& operator=(ParameterSet&&) = default;
+
   /// Throws std::logic_error if the name is taken.
   Parameter& declare(std::string name, Shape shape, Role role, Init init, ModelPart part = {});
 
@@ -82,6 +87,7 @@ class ParameterSet {
 
  private:
   std::deque<Parameter> parameters_;
+  std::unordered_map<std::string_view, Parameter*> by_name_;  ///< a model may have 100,000
 };
 
 /// A module of a model, under whose name parameters are declared.

@@ -147,11 +147,11 @@ ModelConfig matched(const ModelConfig& config) {
   ModelConfig plain = config, baseline = config;
   plain.match_params = baseline.match_params = false;
   baseline.attention = plain_kind(AttentionKind(), config.attention);
-  const Index surplus =
-      LanguageModel(plain).parameters().count() - LanguageModel(baseline).parameters().count();
+  const auto surplus = static_cast<Index>(parameter_count(plain) - parameter_count(baseline));
   const MoeConfig& moe = config.moe;
   const Index mlps = moe.num_experts > 0 ? moe.num_experts + moe.num_shared_experts : 1;
-  const double per_unit = 3.0 * static_cast<double>(config.d_model * config.num_layers * mlps);
+  const double per_unit = 3.0 * static_cast<double>(config.d_model) *
+                          static_cast<double>(config.num_layers) * static_cast<double>(mlps);
   Index& width = mlp_width(plain);
   const double exact = static_cast<double>(width) - static_cast<double>(surplus) / per_unit;
   const Index shrunk = kStep * static_cast<Index>(std::llround(exact / kStep));
@@ -166,6 +166,39 @@ ModelConfig matched(const ModelConfig& config) {
   }
   if (nearer && shrunk < width) width = shrunk;
   return plain;
+}
+
+namespace {
+
+/// Returns f(n) of an affine f, computed from f(1) and f(2).
+template <class F>
+double affine(Index n, F&& f) {
+  if (n <= 2) return f(n);
+  const double one = f(1);
+  return one + static_cast<double>(n - 1) * (f(2) - one);
+}
+
+}  // namespace
+
+double parameter_count(const ModelConfig& config) {
+  ModelConfig small = matched(require_valid(config));
+  small.match_params = false;
+  small.moe.num_experts_per_tok = 1;  // changes no count, and is valid with one expert
+  const Index own = config.yoco_self_layers, others = config.num_layers - own;
+  return affine(config.moe.num_experts, [&](Index experts) {
+    return affine(own, [&](Index self_layers) {
+      return affine(others, [&](Index other_layers) {
+        small.moe.num_experts = experts;
+        small.yoco_self_layers = self_layers;
+        small.num_layers = self_layers + other_layers;
+        const LanguageModel model(small);
+        double count = 0;
+        for (const Parameter& p : model.parameters())
+          count += static_cast<double>(p.shape.size());
+        return count;
+      });
+    });
+  });
 }
 
 }  // namespace difftape

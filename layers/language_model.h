@@ -79,4 +79,8 @@ class LanguageModel {
 /// ConfigError if nothing is left for the feed-forward layers.
 ModelConfig matched(const ModelConfig& config);
 
+/// Returns the number of parameters of a model, exact below 2^53. It takes no time for any sizes.
+/// Throws ConfigError like LanguageModel.
+double parameter_count(const ModelConfig& config);
+
 }  // namespace difftape

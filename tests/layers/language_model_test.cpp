@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/pool.h"
 #include "layers/cost.h"
+#include "layers/model_rules.h"
 #include "tests/layers/tokens.h"
 #include "tests/support/tensors.h"
 
@@ -47,6 +48,44 @@ TEST(LanguageModel, has_the_names_and_shapes_of_llama) {
     }
   }
   EXPECT_EQ(shapes(config_of("softmax")), expected);
+}
+
+TEST(ParameterCount, is_the_count_of_the_declared_parameters) {
+  int counted = 0;
+  for (const std::string& kind : attention_kinds()) {
+    for (const Index experts : {0, 5}) {
+      for (const Index self_layers : {0, 3}) {
+        for (const bool match : {false, true}) {
+          ModelConfig config = config_of(kind);
+          config.num_layers = 7;
+          config.tie_word_embeddings = match;
+          config.match_params = match;
+          config.yoco_self_layers = self_layers;
+          if (self_layers > 0) config.attention.sliding_window = 4;
+          config.moe = {.num_experts = experts,
+                        .num_experts_per_tok = 3,
+                        .num_shared_experts = experts / 5,
+                        .moe_intermediate_size = 40,
+                        .router_bias_update_rate = match ? 0.1 : 0};
+          if (!broken_rules(config).empty()) continue;
+          EXPECT_EQ(parameter_count(config),
+                    static_cast<double>(LanguageModel(config).parameters().count()))
+              << kind << " " << experts << " " << self_layers << " " << match;
+          ++counted;
+        }
+      }
+    }
+  }
+  EXPECT_GT(counted, 50);
+}
+
+// The sizes of q, k, v, o, the norms, the router and the experts of a layer, by hand.
+TEST(ParameterCount, of_sizes_that_no_machine_has_takes_no_time) {
+  ModelConfig config = config_of("softmax");
+  config.num_layers = config.moe.num_experts = 1'000'000'000;
+  config.moe.moe_intermediate_size = 40;
+  const double layer = 32. * 32 + 2 * 16 * 32 + 32 * 32 + 2 * 32 + 1e9 * (32 + 3. * 32 * 40);
+  EXPECT_NEAR(parameter_count(config) / (1e9 * layer), 1, 1e-12);
 }
 
 TEST(LanguageModel, tensors_that_variants_share_start_byte_identical) {

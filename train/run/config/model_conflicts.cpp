@@ -2,6 +2,7 @@
 #include "core/error.h"
 #include "layers/language_model.h"
 #include "layers/model_rules.h"
+#include "train/run/config/model_memory.h"
 #include "train/run/config/reader.h"
 
 namespace difftape::run {
@@ -187,7 +188,10 @@ std::string unsupported_reason(const ModelConfig& model) {
   if (const auto conflicts = model_conflicts(model); !conflicts.empty())
     return conflicts.front().message;
   try {
-    static_cast<void>(LanguageModel(model));  // declares parameters without allocating them
+    constexpr double kAddresses = 0x1p47;  // user space of x86-64 and AArch64
+    if (parameter_count(model) * sizeof(real) > kAddresses)
+      return fmt::format("the weights exceed the address space of a process; lower {}",
+                         sizes_to_lower(model));
   } catch (const ConfigError& error) {
     return error.what();
   }

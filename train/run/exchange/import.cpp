@@ -8,10 +8,12 @@
 
 #include "core/error.h"
 #include "train/run/checkpoint/checkpoint.h"
+#include "train/run/config/model_memory.h"
 #include "train/run/config/writer.h"
 #include "train/run/exchange/hf_config.h"
 #include "train/run/exchange/safetensors.h"
 #include "train/system/files.h"
+#include "train/system/memory.h"
 
 namespace difftape::run {
 namespace {
@@ -213,6 +215,7 @@ NamedModel import_model(const fs::path& where, const std::vector<std::string>& o
   const std::optional<Provenance> own = provenance_of(file, overrides);
   const Provenance from = own ? *own : described_by_directory(file, overrides);
   require_layers(file, from.config.model.num_layers);
+  require_model_memory(from.config.model, file.path().string(), system::free_memory());
   NamedModel named{.config = from.config,
                    .model = std::make_unique<LanguageModel>(from.config.model),
                    .checkpoint = file.path(),

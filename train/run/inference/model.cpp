@@ -8,7 +8,9 @@
 #include "train/run/checkpoint/initial_settings.h"
 #include "train/run/config/config.h"
 #include "train/run/config/fields.h"
+#include "train/run/config/model_memory.h"
 #include "train/run/config/reader.h"
+#include "train/system/memory.h"
 
 namespace difftape::run {
 
@@ -71,6 +73,8 @@ NamedModel open_model(const fs::path& where, const std::vector<std::string>& ove
     }
   }
   if (weights) require_layers(*weights, named.config.model.num_layers);
+  require_model_memory(named.config.model, weights ? weights->path().string() : where.string(),
+                       system::free_memory());
   named.engine = std::make_unique<EngineScope>(engine_of(named.config));
   named.model = std::make_unique<LanguageModel>(named.config.model);
   if (weights) weights->require_fits(named.model->parameters());  // before they take memory

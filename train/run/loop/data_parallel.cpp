@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/gemm_backend.h"
 #include "core/platform.h"
+#include "layers/language_model.h"
 #include "train/run/config/reader.h"
 #include "train/run/config/writer.h"
 #include "train/run/loop/continuation.h"
@@ -48,7 +49,7 @@ std::string more_leaves(const Config& config, Index parameters, Index processes)
 
 void require_shares(const Config& config, Index processes) {
   if (processes == 1) return;
-  const Index parameters = LanguageModel(config.model).parameters().count();
+  const auto parameters = static_cast<Index>(parameter_count(config.model));
   const Index leaves =
       config.train.gradient_accumulation_steps * leaves_per_micro_batch(config, parameters);
   if (processes <= leaves) return;

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/pool.h"
-#include "layers/language_model.h"
+#include "train/run/config/model_memory.h"
 #include "train/run/loop/leaves.h"
 #include "train/run/loop/step.h"
 #include "train/system/memory.h"
@@ -92,22 +93,41 @@ StepMemory step_memory(const Config& config) {
 
 namespace {
 
-/// Returns a lower bound for the memory of a step: the weights, their gradients, and the inputs of
-/// all blocks for a leaf. It needs no dry run, which takes minutes if the model is large enough.
-double least_bytes(const Config& config) {
-  const auto sequences = std::max<Index>(1, config.data.batch_size / kLeavesPerStep);
-  const double tokens = static_cast<double>(sequences) * static_cast<double>(config.data.seq_len);
-  const double inputs =
-      tokens * static_cast<double>(config.model.d_model * config.model.num_layers);
-  const pool::DryRun dry;  // weights without memory
-  const auto weights = within_address_space(
-      [&] { return static_cast<double>(LanguageModel(config.model).parameters().count()); });
-  return (2 * weights + inputs) * sizeof(real);
+/// A lower bound for the memory of a step, which takes no time: a dry run takes minutes if the
+/// sizes are large enough.
+struct LeastBytes {
+  double model;   ///< weights and their gradients
+  double inputs;  ///< inputs of all blocks for a leaf
+  double tokens;  ///< all micro-batches, which a step reads before it computes
+  double total() const { return model + inputs + tokens; }
+};
+
+LeastBytes least_bytes(const Config& config) {
+  const DataConfig& data = config.data;
+  const auto product = [](std::initializer_list<Index> sizes) {
+    double all = 1;
+    for (const Index size : sizes) all *= static_cast<double>(size);
+    return all;
+  };
+  const auto sequences = std::max<Index>(1, data.batch_size / kLeavesPerStep);
+  return {model_bytes(config.model),
+          product({sequences, data.seq_len, config.model.d_model, config.model.num_layers}) *
+              sizeof(real),
+          product({config.train.gradient_accumulation_steps, data.batch_size, data.seq_len + 1}) *
+              sizeof(std::int32_t)};
 }
 
-/// Returns the memory of a step. That of a large batch is extrapolated from two smaller ones: it
-/// grows in proportion to the sequences of a leaf, but the time of a dry run does so, too.
+/// Returns the memory of a step. That of many sequences is extrapolated from few, since the time of
+/// a dry run grows with them: memory grows in proportion to the sequences of a leaf, and by at most
+/// one set of gradients whenever the number of micro-batches doubles.
 double bytes_of(const Config& config) {
+  constexpr Index kMicroBatches = 8;
+  if (const Index micros = config.train.gradient_accumulation_steps; micros > kMicroBatches) {
+    Config fewer = config;
+    fewer.train.gradient_accumulation_steps = kMicroBatches;
+    const double doublings = std::ceil(std::log2(static_cast<double>(micros) / kMicroBatches));
+    return bytes_of(fewer) + doublings * model_bytes(config.model) / 2;
+  }
   constexpr Index kTokens = Index{1} << 17;  // of the smaller batch, in a fraction of a second
   const Index leaf = std::max<Index>(1, kTokens / kLeavesPerStep / config.data.seq_len);
   Config small = config, twice = config;
@@ -121,26 +141,17 @@ double bytes_of(const Config& config) {
   return first + more * (times - 1);
 }
 
-}  // namespace
-
-void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free) {
-  if (!free) return;
-  const auto share = static_cast<double>(*free) / static_cast<double>(processes);
+/// Returns what to lower in a configuration whose step needs `bytes`, more than `share`.
+std::string remedy_of(const Config& config, double bytes, double share) {
+  const LeastBytes least = least_bytes(config);
+  if (least.model > share) return sizes_to_lower(config.model);
+  if (least.tokens > share && config.train.gradient_accumulation_steps > 1)
+    return "train.gradient_accumulation_steps, data.batch_size or data.seq_len";
   const auto needed = [&](const Config& of) {
-    const double least = least_bytes(of);
-    const double bytes = least > share ? least : bytes_of(of);
-    return static_cast<double>(processes) * bytes;
+    const double floor = least_bytes(of).total();
+    return floor > share ? floor : bytes_of(of);
   };
-  const double bytes = needed(config);
-  if (bytes <= static_cast<double>(*free)) return;
-  const bool several = processes > 1;
-  std::string text = fmt::format(
-      "{}{} {} {}{} of memory, but {} are free; lower ",
-      config.run.name.empty() ? "" : config.run.name + ": ",
-      several ? fmt::format("{} processes", processes) : "a training step",
-      several ? "need" : "needs", least_bytes(config) > share ? "more than " : "",
-      system::describe_bytes(bytes), system::describe_bytes(static_cast<double>(*free)));
-  if (several) text += "the number of processes (--jobs of a sweep), ";
+  std::string text;
   Config halved = config;
   halved.data.batch_size = std::max<Index>(1, config.data.batch_size / 2);
   constexpr double kWorthwhile = 0.9;  // a leaf may have one sequence whatever the batch
@@ -154,7 +165,28 @@ void require_memory(const Config& config, Index processes, std::optional<std::ui
                           system::describe_bytes(less));
     }
   }
-  throw ConfigError(text);
+  return text;
+}
+
+}  // namespace
+
+void require_memory(const Config& config, Index processes, std::optional<std::uint64_t> free) {
+  if (!free) return;
+  const auto share = static_cast<double>(*free) / static_cast<double>(processes);
+  const double least = least_bytes(config).total();
+  const bool at_least = least > share;
+  const double bytes = at_least ? least : bytes_of(config);
+  const double all = static_cast<double>(processes) * bytes;
+  if (all <= static_cast<double>(*free)) return;
+  const bool several = processes > 1;
+  throw ConfigError(
+      fmt::format("{}{} {} {}{} of memory, but {} are free; lower {}{}",
+                  config.run.name.empty() ? "" : config.run.name + ": ",
+                  several ? fmt::format("{} processes", processes) : "a training step",
+                  several ? "need" : "needs", at_least ? "more than " : "",
+                  system::describe_bytes(all), system::describe_bytes(static_cast<double>(*free)),
+                  several ? "the number of processes (--jobs of a sweep), " : "",
+                  remedy_of(config, bytes, share)));
 }
 
 }  // namespace difftape::run

@@ -258,13 +258,17 @@ std::filesystem::path default_out(const Config& config) {
 }
 
 system::Exit train(const Config& config, const TrainRequest& request) {
-  require_shares(config, distributed::count());
   require_memory(config, distributed::on_this_machine(), system::free_memory());
+  require_shares(config, distributed::count());
   TrainState state(config);
   distributed::ready();
   require_same(state);
   state.optimizer.gather();
-  const system::StopRequest stop;  // from here on, a signal ends the run after a checkpoint
+  // From here on, a signal ends the run after a checkpoint.
+  const bool tells = request.console != nullptr && distributed::rank() == 0;
+  const system::StopRequest stop(
+      tells ? "stopping after this step and a checkpoint; a second signal ends at once\n"
+            : nullptr);
   const Records records = distributed::rank() == 0 ? open_records(state, request) : Records{};
   const bool done = state.step == config.train.steps;
   try {

@@ -50,6 +50,26 @@ TEST_F(RunsCommand, lists_each_run_with_its_state_and_detects_killed_runs) {
   EXPECT_EQ(lines({"runs", "runs/done", "runs/sweep"}).size(), 6u);
 }
 
+TEST_F(RunsCommand, names_runs_that_lost_their_status_or_steps) {
+  write("runs/good", {.name = "good"});
+  fs::remove(write("runs/lost", {.name = "lost"}) / "status.json");
+  const fs::path cut = write("runs/cut", {.name = "cut"}) / "metrics.jsonl";
+  std::string text = contents(cut);
+  std::size_t end = 0;
+  for (int line = 0; line < 3; ++line) end = text.find('\n', end) + 1;
+  put(cut, text.substr(0, end));
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"runs"}, {"report", "runs", "--out", "report.html"}}) {
+    const Outcome listed = difftape(command);
+    EXPECT_EQ(listed.exit, 0);
+    const std::string all = listed.out + listed.err;
+    EXPECT_THAT(all,
+                HasSubstr("left out: runs/lost is not a run directory: it has no status.json"));
+    EXPECT_THAT(all, HasSubstr("left out: runs/cut/metrics.jsonl: has 3 lines up to step 3, but "
+                               "must have one for each of the 100 steps in status.json"));
+  }
+}
+
 TEST_F(RunsCommand, prints_one_json_object_per_line) {
   write("runs/far", {.name = "far", .diverge_at = 42, .arm = "v2"});
   write("runs/good", {.name = "good", .floor = 2});

@@ -34,7 +34,8 @@ std::map<std::string, std::size_t> order_in_file(const fs::path& sweep) {
 }
 
 /// Adds the runs below a folder, without the runs within runs. A linked folder is a run, but is not
-/// searched. Throws MissingInput if a folder cannot be read, because its runs would be missing.
+/// searched. A folder with metrics.jsonl is a run whose status.json is lost. Throws MissingInput if
+/// a folder cannot be read, because its runs would be missing.
 void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
   for (const fs::path& path : system::all_paths_in(dir)) {
     std::error_code error;
@@ -43,7 +44,7 @@ void find_runs(const fs::path& dir, std::vector<fs::path>& found) {
     if (leads_nowhere || (fs::status_known(status) && !is_directory(status))) continue;
     throw_if<MissingInput>(!is_directory(status), "cannot read {}: {}", dir.string(),
                            error.message());
-    if (system::is_there(path / "status.json"))
+    if (system::is_there(path / "status.json") || system::is_there(path / "metrics.jsonl"))
       found.push_back(path);
     else if (!fs::is_symlink(path, error))
       find_runs(path, found);
@@ -174,7 +175,7 @@ std::vector<fs::path> run_directories(std::span<const fs::path> dirs) {
           dir.string()));
     }
     for (const fs::path& run : runs) {
-      run::require_run_dir(run);
+      if (!holds_runs) run::require_run_dir(run);
       if (seen.insert(fs::weakly_canonical(run, ignored)).second) paths.push_back(run);
     }
   }

@@ -117,6 +117,14 @@ Row reduced(const LoadedRun& run) {
 LoadedRun load_directory(const std::filesystem::path& dir) {
   LoadedRun run{run::open_run(dir)};
   run.metrics = run::read_metrics(run.metrics_file());
+  const std::vector<double>& steps = run.metrics.step;
+  const auto last = static_cast<Index>(steps.empty() ? 0 : steps.back());
+  const Index missing = run.status.step - std::ssize(steps);
+  throw_if<DataError>(
+      run.status.state == run::RunState::finished && (last != run.status.step || missing > 0),
+      "{}: has {} lines up to step {}, but must have one for each of the {} steps "
+      "in status.json; restore the file or repeat the run",
+      run.metrics_file().string(), steps.size(), last, run.status.step);
   return run;
 }
 

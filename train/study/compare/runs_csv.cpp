@@ -218,16 +218,40 @@ std::string runs_csv(std::span<const Row> rows, const fs::path& folder) {
   return text;
 }
 
+namespace {
+
+/// Returns the lines of a file that a spreadsheet may have saved: without a byte order mark, with
+/// any ends of lines, and without empty lines.
+Lines saved_lines(const fs::path& file) {
+  std::string text = system::read_text(file);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  if (text.find('\n') == text.npos) std::ranges::replace(text, '\r', '\n');
+  Lines lines = system::read_csv(text);
+  std::erase_if(lines, [](const auto& line) { return line.size() == 1 && line[0].empty(); });
+  return lines;
+}
+
+bool has_semicolons(const Lines& lines) {
+  return !lines.empty() && lines[0].size() == 1 &&
+         lines[0][0].find(";tokens_per_step") != std::string::npos;
+}
+
+}  // namespace
+
 bool is_runs_csv(const fs::path& file) {
   if (!system::is_there(file)) return false;
-  const Lines lines = system::read_csv(system::read_text(file));
-  return !lines.empty() && std::ranges::all_of(kNeeded, [&](const char* column) {
+  const Lines lines = saved_lines(file);
+  return has_semicolons(lines) || (!lines.empty() && std::ranges::all_of(kNeeded, [&](const char* column) {
     return std::ranges::find(lines[0], column) != lines[0].end();
-  });
+  }));
 }
 
 std::vector<Row> read_runs_csv(const fs::path& file) {
-  const Lines lines = system::read_csv(system::read_text(file));
+  const Lines lines = saved_lines(file);
+  throw_if<DataError>(has_semicolons(lines),
+                      "{}:1: its fields are separated by semicolons, but must be separated by "
+                      "commas; save it as comma-separated values with decimal points",
+                      file.string());
   for (const char* column : kNeeded) {
     if (!lines.empty() && std::ranges::find(lines[0], column) != lines[0].end()) continue;
     throw DataError(

@@ -135,6 +135,26 @@ TEST_F(RunsFile, of_other_data_is_not_pooled) {
               HasSubstr("its data has the digest d1/v1, but must have the digest of "));
 }
 
+TEST_F(RunsFile, that_a_spreadsheet_saved_is_read_or_named) {
+  const fs::path file = write("a", {record({.arm = "softmax"}), record({.arm = "v2"})});
+  const std::string text = contents(file);
+  const auto with = [&](std::string from, const std::string& to) {
+    std::string changed = text;
+    for (std::size_t at = 0; (at = changed.find(from, at)) != changed.npos; at += to.size())
+      changed.replace(at, from.size(), to);
+    return changed;
+  };
+  for (const std::string& saved : {"\xEF\xBB\xBF" + text, text + "\n", with("\n", "\r"),
+                                   "\xEF\xBB\xBF" + with("\n", "\r\n") + "\r\n"}) {
+    put(file, saved);
+    EXPECT_EQ(collect_runs(std::vector{file}).runs.size(), 2u);
+    EXPECT_TRUE(is_runs_csv(file));
+  }
+  put(file, with(",", ";"));
+  EXPECT_TRUE(is_runs_csv(file));
+  EXPECT_THAT(error({file}), HasSubstr(":1: its fields are separated by semicolons"));
+}
+
 TEST_F(RunsFile, that_is_damaged_is_rejected_with_its_location) {
   const fs::path file = write("a", {record({.seed = 1}), record({.seed = 2})});
   const std::string sound = contents(file);

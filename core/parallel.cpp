@@ -103,7 +103,9 @@ bool flushes_subnormals() {
 FlushSubnormals::FlushSubnormals(bool on) : before_(flushes_subnormals()) { set_flush(on); }
 FlushSubnormals::~FlushSubnormals() { set_flush(before_); }
 
-int num_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+int num_threads() {
+  return omp_in_parallel() ? 1 : std::min(omp_get_max_threads(), omp_get_thread_limit());
+}
 void set_num_threads(int count) { omp_set_num_threads(count); }
 int thread_index() { return position; }
 

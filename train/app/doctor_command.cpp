@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -141,7 +142,12 @@ void print_doctor() {
   line("processor", run::cpu_model());
   line("instructions", vector_instructions());
   line("cores", fmt::format("{}", std::thread::hardware_concurrency()));
-  line("threads", fmt::format("{} (OMP_NUM_THREADS)", num_threads()));
+  std::vector<std::string> limits;
+  for (const char* variable : {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT"})
+    if (std::getenv(variable) != nullptr) limits.emplace_back(variable);
+  line("threads", fmt::format("{} ({})", num_threads(),
+                              limits.empty() ? "OMP_NUM_THREADS is not set"
+                                             : fmt::to_string(fmt::join(limits, ", "))));
   const std::string mpi = distributed::library();
   line("processes", mpi.empty() ? "one: built without MPI" : "mpirun, " + mpi);
   const double peak = measure_fma_peak(0.3);

@@ -55,7 +55,12 @@ Prompt prompt_of_text(const run::Tokenizer& tokenizer, const std::string& text, 
   throw_if<DataError>(foreign != text.npos,
                       "{}: is not valid UTF-8 at byte {}, but {} needs UTF-8; convert it", name,
                       foreign, tokenizer.file.name);
-  return {tokenizer.encode(text), std::move(name)};
+  Prompt prompt{tokenizer.encode(text), std::move(name)};
+  const auto unknown = std::ranges::count(prompt.tokens, tokenizer.unknown);
+  if (tokenizer.unknown >= 0 && unknown > 0)
+    say(fmt::format("{}: {} tokens replace characters that {} does not have", prompt.name, unknown,
+                    tokenizer.file.name));
+  return prompt;
 }
 
 /// Reads a file that the user names, which may be a pipe: `--prompts <(...)`.

@@ -14,6 +14,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <thread>
 
 #include "core/distributed.h"
 #include "core/gemm_backend.h"
@@ -115,6 +116,12 @@ int main(int argc, char** argv, const std::string& shared) {
   name_process(name);
   system::set_shared_directory(shared);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit then fails like one to a full disk
+  const int most = std::max<int>(1024, static_cast<int>(std::thread::hardware_concurrency()));
+  if (num_threads() > most)
+    return fail(system::Exit::usage,
+                fmt::format("OMP_NUM_THREADS: is {}, but must be at most {}; unset it to use one "
+                            "thread per core",
+                            num_threads(), most));
   Context context{.command_line = {argv, argv + argc}};
   const std::unique_ptr<CLI::App> program = make_program(name);
   for (const AddCommand add : commands()) add(*program, context);

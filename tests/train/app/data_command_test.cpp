@@ -119,6 +119,9 @@ TEST_F(TokenizedText, has_bits_per_byte_of_the_original_text) {
                                HasSubstr(" newlines, "), HasSubstr(" spaces"),
                                HasSubstr("--byte_fallback --normalization_rule_name=identity")));
   ASSERT_EQ(train("run").exit, 0);
+  EXPECT_THAT(generate("run", {"--prompt", "value QQ"}).err,
+              HasSubstr("--prompt: 1 tokens replace characters that lossy.model does not have"));
+  EXPECT_EQ(generate("run", {"--prompt", "value"}).err, "");
   for (const char* name : {"t.bin", "corpus.txt"}) {
     const auto found = evaluated(project, {"--data", name});
     const double nats = found.at("loss").get<double>() * found.at("tokens").get<double>();

@@ -58,7 +58,8 @@ TEST(Plan, takes_kinds_and_explains_omitted_ones) {
 }
 
 TEST(Doctor, describes_the_machine_and_the_build) {
-  const Outcome doctor = test::run({"doctor"}, {.environment = {{"OMP_NUM_THREADS", "1"}}});
+  const Outcome doctor =
+      test::run({"doctor"}, {.environment = {{"OMP_NUM_THREADS", "3"}, {"OMP_THREAD_LIMIT", "1"}}});
   ASSERT_EQ(doctor.exit, 0) << doctor.err;
   for (const std::string label :
        {"compiler", "compiled for", "processor", "instructions", "cores", "threads", "GEMM backend",
@@ -66,6 +67,7 @@ TEST(Doctor, describes_the_machine_and_the_build) {
     EXPECT_THAT(doctor.out, HasSubstr("\n" + label + "  ")) << label;
   EXPECT_THAT(doctor.out, MatchesRegex("difftape +0\\.[0-9.]+ \\(.*, f32, .*\\)\n.*"));
   EXPECT_EQ(row(doctor.out, "threads")[0], "1");
+  EXPECT_THAT(doctor.out, HasSubstr(" 1 (OMP_NUM_THREADS, OMP_THREAD_LIMIT)\n"));
   EXPECT_GT(std::stod(row(doctor.out, "measured peak")[0]), 0.5) << "GFLOP/s";
   const auto product = row(doctor.out, "matrix multiply");
   EXPECT_EQ(product[0], "full");

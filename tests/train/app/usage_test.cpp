@@ -53,6 +53,13 @@ TEST(Usage, an_unknown_command_is_named_with_the_nearest_one) {
   EXPECT_EQ(usage_error({"help"}), "difftape: unknown command 'help'\nsee 'difftape --help'\n");
 }
 
+TEST(Usage, too_many_threads_are_named_as_the_cause) {
+  const Outcome outcome =
+      test::run({"init", "x"}, {.environment = {{"OMP_NUM_THREADS", "1000000"}}});
+  EXPECT_THAT(test::error(64, outcome),
+              HasSubstr("OMP_NUM_THREADS: is 1000000, but must be at most 1024"));
+}
+
 TEST(Usage, a_missing_command_lists_the_commands) {
   EXPECT_EQ(
       usage_error({}),

@@ -139,11 +139,12 @@ std::vector<Field> optim_fields() {
 }
 
 std::vector<Field> train_fields() {
+  constexpr double kMostSteps = 1e12;  // their tokens are a 64-bit integer
   constexpr auto at = &Config::train;
   using T = TrainConfig;
   return {
-      field<at, &T::steps>("train.steps", at_least(1), "steps", "Number of optimizer steps.",
-                           kDecides | kOfTask | kBesideModel),
+      field<at, &T::steps>("train.steps", between(1, kMostSteps), "steps",
+                           "Number of optimizer steps.", kDecides | kOfTask | kBesideModel),
       field<at, &T::eval_interval>("train.eval_interval", at_least(0), "steps",
                                    "Steps between validations; 0 means only at the end."),
       field<at, &T::eval_batches>(

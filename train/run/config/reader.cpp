@@ -219,7 +219,9 @@ std::optional<YamlNode> override_value(const std::string& key, const std::string
   const ConfigValue like = field ? field->spec.initial : ConfigValue();
   const bool one_string = field && std::holds_alternative<std::string>(like);
   const bool strings = !field || std::holds_alternative<std::vector<std::string>>(like);
-  YamlNode value = literal_value(one_string || strings ? text : trimmed(text), location);
+  const bool one_word = field && !field->spec.constraint.names.empty();
+  const bool as_it_is = (one_string && !one_word) || strings;
+  YamlNode value = literal_value(as_it_is ? text : trimmed(text), location);
   if (!one_string || text.empty()) return value;
   value.kind = YamlNode::Kind::scalar;
   value.items.clear();

@@ -258,9 +258,10 @@ YamlNode literal_value(std::string_view text, const SourceLocation& location) {
   if (text.empty()) node.kind = YamlNode::Kind::null;
   const std::string_view bare = trimmed(text);
   if (!in_brackets(bare)) return node;
+  const std::vector<std::string_view> items = items_in(bare.substr(1, bare.size() - 2));
+  if (std::ranges::any_of(items, &std::string_view::empty)) return node;  // "[,]" is not a list
   node.kind = YamlNode::Kind::list;
-  for (const std::string_view item : items_in(bare.substr(1, bare.size() - 2)))
-    node.items.push_back(item_of_list(item, location));
+  for (const std::string_view item : items) node.items.push_back(item_of_list(item, location));
   return node;
 }
 

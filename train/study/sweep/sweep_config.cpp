@@ -117,7 +117,8 @@ class SweepReader {
     check_name(sweep.name);
     if (const auto claims = existing_path("sweep.claims", settings.claims))
       sweep.claims = load_claims(claims->string());
-    const auto selected = only.empty() ? check_only(settings.only) : only;
+    const std::vector<std::string> named = with_commas(only);
+    const auto selected = named.empty() ? check_only(settings.only) : named;
     const std::vector<Index> seeds = seeds_of(settings);
     const Axes axes = read_axes(settings, errors_);
     sweep.swept = swept_keys(axes);
@@ -131,13 +132,31 @@ class SweepReader {
       run.selected = selected.empty() || contains(selected, run.base_arm);
     check_baseline(sweep);
     errors_.throw_if_any();
-    for (const std::string& name : only) {
+    for (const std::string& name : named) {
       if (!contains(arm_names_, name)) throw UsageError("--arms: " + no_arm(name, arm_names_));
     }
     return sweep;
   }
 
  private:
+  /// Joins parts of --arms, which was cut at commas, that are the name of an arm with commas.
+  std::vector<std::string> with_commas(const std::vector<std::string>& parts) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      std::string longest = parts[i], joined = parts[i];
+      std::size_t last = i;
+      for (std::size_t j = i + 1; j < parts.size(); ++j) {
+        joined += "," + parts[j];
+        if (!contains(arm_names_, joined)) continue;
+        longest = joined;
+        last = j;
+      }
+      names.push_back(longest);
+      i = last;
+    }
+    return names;
+  }
+
   std::vector<ArmSource> read_arms(const std::string& sweep_name,
                                    const run::SweepSettings& settings) {
     std::vector<ArmSource> arms;

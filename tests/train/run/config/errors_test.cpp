@@ -98,7 +98,7 @@ TEST_F(ConfigMessages, numbers_out_of_range_name_the_range) {
       {"optim.lr", "1e999", no_double},
       {"model.init.projection_std", "0", "0 is out of range; need > 0"},
       {"model.init.projection_std", "1e999", no_double},
-      {"train.steps", "0", "0 is out of range; need >= 1"},
+      {"train.steps", "0", "0 is out of range; need in [1, 1000000000000]"},
       {"train.steps", "99999999999999999999",
        "99999999999999999999 is out of range; need a 64-bit integer"},
       {"model.num_layers", "1025", "1025 is out of range; need in [1, 1024]"},
@@ -185,12 +185,18 @@ TEST_F(ConfigMessages, bad_overrides_name_the_override) {
       "list of 2 numbers, got '[0.9'");
 }
 
+TEST_F(ConfigMessages, too_many_steps_are_named_where_they_are_given) {
+  EXPECT_EQ(error("", {"train.steps=9000000000000000000"}),
+            "--set train.steps=9000000000000000000: error: train.steps: 9000000000000000000 is out "
+            "of range; need in [1, 1000000000000]");
+}
+
 TEST_F(ConfigMessages, one_pass_reports_all_errors_of_all_files_and_overrides) {
   write("b.yaml", "optim.lr: fast\nfoo: 1\n");
   EXPECT_EQ(error("base: b.yaml\ntrain.steps: 0\n", {"run.seed=x", "model.num_heads=5"}),
             "b.yaml:2:1: error: unknown key 'foo'; 'difftape config keys' lists all keys\n"
             "b.yaml:1:11: error: optim.lr: expected a number, got 'fast'\n"
-            "a.yaml:2:14: error: train.steps: 0 is out of range; need >= 1\n"
+            "a.yaml:2:14: error: train.steps: 0 is out of range; need in [1, 1000000000000]\n"
             "--set run.seed=x: error: run.seed: expected an integer, got 'x'\n"
             "--set model.num_heads=5: error: model.num_heads: num_heads 5 does not divide d_model "
             "128; change one of them, or set model.head_dim");

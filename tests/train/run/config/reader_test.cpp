@@ -57,6 +57,7 @@ TEST_F(ConfigReader, an_override_takes_its_value_as_it_is) {
                 ThrowsMessage<ConfigError>(HasSubstr("data.path: names no file; give a path")))
         << none;
   }
+  EXPECT_EQ(path("[,]"), Paths{here("[,]")}) << "not a list with an empty path";
   EXPECT_THAT(config("", {"data.val_path="}).data.val_path, IsEmpty()) << "a split of data.path";
   const auto arm = [&](const std::string& value) {
     return config("", {"run.arm=" + value}).run.arm;
@@ -67,9 +68,11 @@ TEST_F(ConfigReader, an_override_takes_its_value_as_it_is) {
 }
 
 TEST_F(ConfigReader, an_override_of_another_type_is_read_as_in_a_file) {
-  const Config c = config(
-      "", {"optim.lr= +0.001", "optim.betas=[ +0.5 ,0.75 ]", "run.seed=+7", "model.rope=false",
-           "model.attention.kind=diff_v1", "optim.warmup_steps=10%", "model.init={preset: gpt2}"});
+  const Config c =
+      config("", {"model.init.embedding_std= 0.5", "optim.lr= +0.001", "optim.betas=[ +0.5 ,0.75 ]",
+                  "run.seed=+7", "model.rope=false", "model.attention.kind=diff_v1",
+                  "optim.warmup_steps=10%", "model.init={preset: gpt2}"});
+  EXPECT_EQ(c.model.init.embedding_std, 0.5);
   EXPECT_EQ(c.optim.lr, 0.001);
   EXPECT_EQ(c.optim.betas, (std::array{0.5, 0.75}));
   EXPECT_EQ(c.run.seed, 7u);

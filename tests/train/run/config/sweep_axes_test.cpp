@@ -149,6 +149,10 @@ TEST_F(SweepAxes, sweep_only_selects_arms_and_the_command_line_overrides_it) {
   };
   EXPECT_EQ(selected(sweep(text)), "-b--b-");
   EXPECT_EQ(selected(study::load_sweep("s.yaml", {}, "", {"c", "a"})), "a-ca-c");
+  sweep("sweep: {seeds: [1], arms: {a: , 'a,b': , b: }}\n");
+  EXPECT_EQ(selected(study::load_sweep("s.yaml", {}, "", {"a", "b"})), "-a,b-");
+  EXPECT_EQ(selected(study::load_sweep("s.yaml", {}, "", {"b", "a"})), "a-b");
+  sweep(text);
   EXPECT_EQ(message(system::Exit::usage, [] { study::load_sweep("s.yaml", {}, "", {"d"}); }),
             "--arms: 'd' is not an arm of this sweep (a, b, c); did you mean 'a'?");
   EXPECT_EQ(sweep_error("sweep: {only: [softmx], arms: {softmax: }}\n"),

@@ -6,7 +6,7 @@
 
 #include "core/digest.h"
 #include "core/gemm_backend.h"
-#include "train/run/records/h5.h"
+#include "train/run/records/attention_maps.h"
 
 namespace difftape::test {
 

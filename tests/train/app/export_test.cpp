@@ -200,7 +200,7 @@ TEST_F(Exported, weights_that_do_not_match_their_configuration_are_rejected) {
       AllOf(HasSubstr("  model.layers.2."), HasSubstr(" is missing"), HasSubstr("and 9 more")));
   EXPECT_THAT(refused(65, "num_layers: 2", "num_layers: 1"), HasSubstr("belongs to no parameter"));
   EXPECT_THAT(refused(65, R"("dtype":"F32","shape":[16])", R"("dtype":"I32","shape":[16])"),
-              HasSubstr(" is I32: only F32, F64 and BF16 are supported; convert it"));
+              HasSubstr(" is I32: only F32, F64, F16 and BF16 are supported; convert it"));
   EXPECT_THAT(refused(78, "d_model: 16", "d_model: -6"), HasSubstr("model.d_model"));
   EXPECT_THAT(refused(66, "difftape_config", "difftape_kconfi"),
               HasSubstr("no config.json next to it describes the model"));

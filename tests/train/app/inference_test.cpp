@@ -120,6 +120,19 @@ TEST_F(Inference, eval_of_initial_weights_with_other_settings_is_an_error) {
               HasSubstr("data.eos_token_id is 10 in the checkpoint, -1 here"));
 }
 
+TEST_F(Inference, eval_reads_a_checkpoint_of_the_first_version) {
+  std::string text;
+  for (int i = 0; i < 200; ++i)
+    text += fmt::format("the quick brown fox jumps over the lazy dog number {}\n", i);
+  put(project / "fox.txt", text);
+  const fs::path made = "tests/train/run/checkpoint/data/version_0.1.0.h5";
+  const Json found =
+      json({"eval", (DIFFTAPE_TEST_SOURCE_DIR / made).string(), "--data", "fox.txt"});
+  EXPECT_EQ(found["step"], 4);
+  EXPECT_EQ(found["tokens"], 10889);
+  EXPECT_NEAR(found["loss"], 6.308528, 1e-5) << "which that version printed";
+}
+
 TEST_F(Inference, eval_reports_errors) {
   EXPECT_THAT(error(64, {"eval", "run", "--batches=-3"}),
               HasSubstr("--batches: expected an integer of at least 1, got "));

@@ -207,67 +207,6 @@ void Assignments::add_text(const std::string& text, const std::string& where) {
 
 void Assignments::add_map(const YamlNode& map) { add_root(map, true); }
 
-namespace {
-
-/// Returns the value of `--set KEY=VALUE`: for a string its text, for a section or a key of a sweep
-/// that is written as a map its YAML, else a literal_value(). Adds invalid YAML to `errors`.
-std::optional<YamlNode> override_value(const std::string& key, const std::string& text,
-                                       const SourceLocation& location, ConfigErrors& errors) {
-  const Field* field = find_field(key);
-  if (!field && text.starts_with('{'))
-    return parse_yaml(text, location.source, YamlSource::command_line, errors);
-  const ConfigValue like = field ? field->spec.initial : ConfigValue();
-  const bool one_string = field && std::holds_alternative<std::string>(like);
-  const bool strings = !field || std::holds_alternative<std::vector<std::string>>(like);
-  const bool one_word = field && !field->spec.constraint.names.empty();
-  const bool as_it_is = (one_string && !one_word) || strings;
-  YamlNode value = literal_value(as_it_is ? text : trimmed(text), location);
-  if (!one_string || text.empty()) return value;
-  value.kind = YamlNode::Kind::scalar;
-  value.items.clear();
-  return value;
-}
-
-/// Returns true for a value of --set that names no file, such as that of an unset shell variable.
-bool is_empty(const YamlNode& value) {
-  switch (value.kind) {
-    case YamlNode::Kind::null:
-      return true;
-    case YamlNode::Kind::scalar:
-      return value.text.empty();
-    case YamlNode::Kind::list:
-      return std::ranges::all_of(value.items, is_empty);
-    case YamlNode::Kind::map:
-      break;
-  }
-  return false;
-}
-
-}  // namespace
-
-void Assignments::add_override(const std::string& text) {
-  const SourceLocation location{"--set " + text, 0, 0};
-  const auto equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    errors_->add(location, "expected key=value, for example --set optim.lr=0.001");
-    return;
-  }
-  YamlNode key, root;
-  key.text = text.substr(0, equals);
-  auto value = override_value(key.text, text.substr(equals + 1), location, *errors_);
-  if (!value) return;
-  if (key.text == "data.path" && is_empty(*value)) {
-    errors_->add(location,
-                 "data.path: names no file; give a path, or leave this out to read the data of the "
-                 "configuration");
-    return;
-  }
-  value->location = key.location = root.location = location;
-  root.kind = YamlNode::Kind::map;
-  root.pairs.push_back({std::move(key), std::move(*value)});
-  add_root(root, false);
-}
-
 void Assignments::add_node(const std::string& key, const YamlNode& value) {
   assignments_.push_back({key, value, value.location});
 }
@@ -343,8 +282,25 @@ void Assignments::flatten(const YamlNode& map, const std::string& section, Seen&
   }
 }
 
+namespace {
+
+/// Keys of earlier versions. Configurations that a run or a checkpoint stores may still have them.
+/// They decided what was logged and kept, and `none` was the value of optim.on_spike without
+/// effect.
+bool is_of_the_past(const std::string& key, const YamlNode& value) {
+  static const std::set<std::string_view> keys{"log.sample_interval", "log.sample_prompt",
+                                               "log.sample_tokens",   "log.spike_min_history",
+                                               "log.spike_rule",      "log.spike_threshold",
+                                               "log.spike_window",    "train.keep_best",
+                                               "train.keep_interval", "train.checkpoint_minutes"};
+  return keys.contains(key) || (key == "optim.on_spike" && value.text == "none");
+}
+
+}  // namespace
+
 void Assignments::unknown(const std::string& key, const YamlNode& value,
                           const SourceLocation& location) {
+  if (texts_.contains(location.source) && is_of_the_past(key, value)) return;
   if (errors_->full()) return errors_->add(location, fmt::format("unknown key '{}'", key));
   const bool of_sweep = key == "sweep" || key.starts_with("sweep.");
   if (of_sweep && !std::ranges::count(known_->sections, "sweep")) {

@@ -64,7 +64,8 @@ class Assignments {
 
   /// Adds a file after its bases. Throws MissingInput if the file does not exist.
   void add_file(const std::string& path);
-  /// Adds YAML text without bases; its paths stay as they are. `where` names it in messages.
+  /// Adds YAML text that a program stored, without bases; its paths stay as they are. `where` names
+  /// it in messages. Keys of earlier versions are left out.
   void add_text(const std::string& text, const std::string& where);
   /// Adds a map within a file, such as a sweep arm. Its bases are relative to that file.
   void add_map(const YamlNode& map);

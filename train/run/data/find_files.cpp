@@ -172,7 +172,7 @@ std::ptrdiff_t depth_below(const fs::path& match, const fs::path& file) {
   return std::distance(file.begin(), file.end()) - std::distance(match.begin(), match.end());
 }
 
-/// What entries match, and the files of each match.
+/// The matches of entries, and the files of each.
 struct Matches {
   std::vector<fs::path> paths;
   std::vector<std::vector<fs::path>> files_of;

@@ -9,7 +9,7 @@ namespace difftape::run {
 
 /// The bytes of text that scored targets stand for.
 struct ScoredText {
-  Index bytes = 0;          ///< 0: unknown, or the data are no text
+  Index bytes = 0;          ///< 0: unknown, or the data is not text
   std::string reason = {};  ///< why the bytes of text are unknown
 };
 

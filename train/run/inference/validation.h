@@ -134,7 +134,7 @@ class PositionLosses {
 /// A validation with bits per byte of the text and the speed.
 struct Evaluation : Validation {
   double bits_per_byte = kNaN;        ///< NaN if the size of the scored text is unknown
-  std::string no_bits_per_byte = {};  ///< why it is unknown; empty for data that are no text
+  std::string no_bits_per_byte = {};  ///< why it is unknown; empty for data that is not text
   double tokens_per_sec = 0;
 };
 

@@ -117,6 +117,11 @@ Row reduced(const LoadedRun& run) {
 LoadedRun load_directory(const std::filesystem::path& dir) {
   LoadedRun run{run::open_run(dir)};
   run.metrics = run::read_metrics(run.metrics_file());
+  return run;
+}
+
+Row load_run(const std::filesystem::path& dir) {
+  const LoadedRun run = load_directory(dir);
   const std::vector<double>& steps = run.metrics.step;
   const auto last = static_cast<Index>(steps.empty() ? 0 : steps.back());
   const Index missing = run.status.step - std::ssize(steps);
@@ -125,10 +130,8 @@ LoadedRun load_directory(const std::filesystem::path& dir) {
       "{}: has {} lines up to step {}, but must have one for each of the {} steps "
       "in status.json; restore the file or repeat the run",
       run.metrics_file().string(), steps.size(), last, run.status.step);
-  return run;
+  return reduced(run);
 }
-
-Row load_run(const std::filesystem::path& dir) { return reduced(load_directory(dir)); }
 
 bool Row::logged(const Quantity& quantity) const {
   return logged_metrics.contains(quantity.metric);

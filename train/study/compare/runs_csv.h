@@ -13,10 +13,10 @@ namespace difftape::study {
 
 inline constexpr const char* kRunsFile = "runs.csv";
 
-/// Returns runs.csv for a folder. Columns are name, arm, seed, lr, the progress, every quantity of
-/// a run (empty if its metric was not logged, "nan" without a number), losses of domains
-/// (val_loss/<domain>), fact_columns(), `dir`, which is relative to the folder, and every key of
-/// the configuration.
+/// Returns runs.csv for a folder. Columns are name, arm, seed, lr, the progress, every quantity,
+/// losses of domains (val_loss/<domain>), fact_columns(), `dir` and every key of the configuration.
+/// A quantity is empty if its metric was not logged, and nan without a number. `dir` is relative to
+/// the folder.
 std::string runs_csv(std::span<const Row> rows, const std::filesystem::path& folder);
 
 /// Returns whether a file exists whose header is the header of such a file.

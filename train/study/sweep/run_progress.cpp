@@ -46,7 +46,13 @@ RunProgress inspect(const SweepRun& run) {
   RunProgress progress;
   progress.selected = run.selected;
   std::error_code ignored;  // creating the run reports an unusable path
-  if (run::may_begin_in(dir)) return progress;
+  if (run::may_begin_in(dir)) {
+    throw_if<OutputError>(run.selected && system::DirectoryLock::is_held(dir),
+                          "{}: another process is training here; wait for it, or choose another "
+                          "directory with --out",
+                          dir.string());
+    return progress;
+  }
   const std::string other = run::why_other_run(dir, run.config());
   if (!other.empty()) {
     if (!run.selected) return progress;

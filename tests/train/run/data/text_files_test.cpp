@@ -166,7 +166,7 @@ TEST_F(Sources, files_beside_tokens_count_only_if_named) {
   EXPECT_THAT(find({"d"}), ElementsAre("d/c.bin", "d/other.json"));
   EXPECT_THAT(find({"d/*"}), ElementsAre("d/c.bin", "d/other.json"));
   EXPECT_THAT(find({"d/c.bin.json"}), ElementsAre("d/c.bin.json"));
-  // What is left of `data prepare` after SIGKILL.
+  // The files that `data prepare` leaves after SIGKILL.
   for (const char* name : {"d/x.bin.tmp", "d/y.h5.tmp", "d/c.bin.model.tmp", "d/x.bin.json.tmp"})
     put(dir / name, std::string(name));
   put(dir / "d/notes.tmp", "of the user");

@@ -34,6 +34,8 @@ struct Mpirun : testing::Test {
     Conditions mpirun{.program = kMpirun,
                       .environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                      {"GTEST_TOTAL_SHARDS", "1"},
+                                      {"GTEST_SHARD_INDEX", "0"},
                                       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
                                       {"PMIX_MCA_gds", "hash"},

@@ -102,6 +102,7 @@ TEST_F(Resume, with_auto_starts_resumes_or_does_nothing) {
   const std::vector<std::string> command{"train", "tiny.yaml", "--out", "run", "--resume=auto"};
   fs::create_directory(project / "run");
   put(project / "run/config.yaml", "what a process left that was killed at its start\n");
+  put(project / "run/lock", "");
   {
     Process process(command, project.here());
     ASSERT_TRUE(

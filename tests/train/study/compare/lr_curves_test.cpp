@@ -28,7 +28,7 @@ TEST(LrCurves, have_one_optimum_per_size_and_a_gap_of_the_ladder) {
   add_ladders(results, "32");
   add_ladders(results, "64");
   const std::vector<Row> runs = records(results);
-  const std::vector<LrCurve> curves = lr_curves(make_study(runs, "softmax"));
+  const std::vector<LrCurve> curves = lr_curves(make_studies(runs, "softmax"));
   ASSERT_EQ(curves.size(), 4u);
   for (const LrCurve& curve : curves) {
     const bool base = curve.arm == "softmax";
@@ -139,7 +139,7 @@ TEST(LrOptima, are_written_and_read_with_their_seeds_or_a_reason) {
     return each.config.at("model.d_model") == "64" && each.arm == "softmax" && each.lr < 1.5e-3;
   });
   const std::vector<Row> runs = records(results);
-  const std::string csv = lr_optima_csv(lr_curves(make_study(runs)));
+  const std::string csv = lr_optima_csv(lr_curves(make_studies(runs)));
   EXPECT_THAT(csv, StartsWith("arm,model.d_model,parameters,lr_star,low,high,loss,seeds,"
                               "reason\nsoftmax,32,820224,0.002,0.002,0.002,2.0250,1 2 3 4,\n"));
   EXPECT_THAT(csv,
@@ -168,9 +168,9 @@ TEST(LrOptima, are_missing_for_two_ladders_of_one_arm_and_size) {
     results[i].config["train.steps"] = "64";
   const std::vector<Row> runs = records(results);
   EXPECT_THAT(
-      lr_optima_csv(lr_curves(make_study(runs))),
+      lr_optima_csv(lr_curves(make_studies(runs))),
       HasSubstr("softmax,32,820224,,,,,1 2 3 4,\"the runs have two ladders of this arm and "
-                "size, softmax (32 steps) and softmax (64 steps); report them separately\"\n"));
+                "size, 32 steps and 64 steps; report them separately\"\n"));
 }
 
 TEST(OwnRates, from_other_or_damaged_files_are_rejected) {

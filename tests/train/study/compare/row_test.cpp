@@ -28,6 +28,9 @@ fs::path counting_run(const fs::path& dir, Index steps) {
     if (step % 10 == 0) metrics.emplace_back("val/loss", value / 100);
     writer.write(step, metrics);
   }
+  run::RunStatus status = run::read_status(dir);
+  status.step = status.steps = steps;
+  run::write_status(dir, status);
   return dir;
 }
 

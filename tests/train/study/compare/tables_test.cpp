@@ -48,7 +48,7 @@ std::vector<Row> three_runs() {
 
 /// A study with one run per arm.
 Study study_of(const std::vector<Row>& runs) {
-  Study study;
+  Study study{.baseline = runs.front().arm};
   for (const Row& run : runs) study.arms.push_back({run.arm, {{run.lr, {&run}}}});
   return study;
 }
@@ -99,7 +99,7 @@ TEST(RunTable, compares_runs_with_the_same_seed) {
 TEST(RunTable, compares_with_the_named_baseline) {
   const std::vector<Row> runs = three_runs();
   Study study = study_of(runs);
-  study.baseline = 2;
+  study.baseline = "diff_v2";
   const system::Table table = run_table(study);
   EXPECT_EQ(table.rows[0][column(table, "val vs diff_v2")], "+0.0211");
   EXPECT_EQ(table.rows[2][column(table, "val vs diff_v2")], "-");

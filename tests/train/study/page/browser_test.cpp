@@ -102,57 +102,6 @@ TEST_F(ReportInBrowser, csv_files_contain_the_logged_values) {
   }
 }
 
-TEST_F(ReportInBrowser, a_grid_is_drawn_as_cells_with_their_numbers) {
-  std::vector<fs::path> dirs;
-  for (const char* clip : {"0.5", "1", "2"}) {
-    for (const char* lr : {"0.001", "0.01"}) {
-      const std::string name = std::string("clip") + clip + "-lr" + lr;
-      dirs.push_back(write_run(dir / name, {.name = name,
-                                            .floor = 2 + std::stod(clip) + std::stod(lr),
-                                            .steps = 100,
-                                            .diverge_at = name == "clip2-lr0.01" ? 60 : 0,
-                                            .arm = std::string("clip") + clip,
-                                            .lr = lr,
-                                            .config = {{"optim.max_grad_norm", clip}}}));
-    }
-  }
-  const Json seen = look(page_of(dirs), R"js(
-    {
-    const cells = document.querySelector('#grid canvas.cells');
-    const rgba = cells.getContext('2d').getImageData(0, 0, cells.width, cells.height).data;
-    const scale = cells.width / cells.clientWidth;
-    const seen = {label: cells.ariaLabel, bar: document.querySelector('#grid canvas.bar').ariaLabel, titles: []};
-    const painted = new Map();
-    for (let y = 2; y < cells.clientHeight; y += 4) {
-      for (let x = 2; x < cells.clientWidth; x += 4) {
-        cells.onmousemove({offsetX: x, offsetY: y});
-        if (!cells.title || seen.titles.includes(cells.title)) continue;
-        seen.titles.push(cells.title);
-        const at = 4 * ((y + 3) * scale * cells.width + (x + 3) * scale);
-        painted.set(cells.title, [...rgba.slice(at, at + 4)]);
-      }
-    }
-    seen.lowest = painted.get('max_grad_norm 0.5, lr 0.001: 2.532');
-    seen.highest = painted.get('max_grad_norm 2, lr 0.001: 4.032');
-    const bright = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    const shades = (colors, from, to) => Array.from({length: 51}, (_, i) =>
-      bright(mixed(colors, from + (to - from) * i / 50)));
-    const rises = values => values.every((value, i) => !i || value > values[i - 1]);
-    seen.white = mixed(diverging, 0.5);
-    seen.rises = [rises(shades(viridis, 0, 1)), rises(shades(diverging, 0, 0.5)), rises(shades(diverging, 1, 0.5))];
-    seen.short = [3e-4, 0.03, 120000, 1.25e7, 0, -1.2345].map(value => short(value));
-    leave(seen);
-    })js");
-  EXPECT_EQ(seen["label"], "Final validation loss");
-  EXPECT_EQ(seen["bar"], "colors from 2.53 to 4.03");
-  EXPECT_EQ(seen["titles"].size(), 5u) << "none finished of the sixth";
-  EXPECT_EQ(seen["lowest"], Json({0x44, 0x01, 0x54, 255}));
-  EXPECT_EQ(seen["highest"], Json({0xfd, 0xe7, 0x25, 255}));
-  EXPECT_EQ(seen["white"], Json({255, 255, 255}));
-  EXPECT_EQ(seen["rises"], Json({true, true, true})) << "colors get brighter, or darker from white";
-  EXPECT_EQ(seen["short"], Json({"3e-4", "0.03", "120000", "1.25e7", "0", "-1.234"}));
-}
-
 TEST_F(ReportInBrowser, heat_maps_of_one_value_are_a_line_and_wide_ranges_logarithmic) {
   const Json seen = look(page_of({write_run(dir / "1", {.layers = 1})}), R"js(
     {

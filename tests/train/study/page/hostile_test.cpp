@@ -50,7 +50,7 @@ std::vector<fs::path> write_fuzzed(const fs::path& folder) {
 TEST_F(ReportInBrowser, fuzzed_run_directories_yield_only_text_and_numbers) {
   std::vector<fs::path> runs = write_fuzzed(dir / "runs");
   ASSERT_GT(runs.size(), 40u);
-  ASSERT_GT(collect_runs(runs).runs.size(), 20u) << "most can be compared";
+  ASSERT_GE(collect_runs(runs).runs.size(), 20u) << "most can be compared";
   const Visit page = visit(dir, with_script(page_of(runs), kWitness));
   EXPECT_THAT(page.console, IsEmpty());
   expect_text_alone(page);

@@ -195,7 +195,7 @@ TEST_F(Workers, do_not_replace_an_index_that_no_sweep_wrote) {
   fs::create_directories(project / "out");
   put(project / "out/runs.csv", "my,notes\n");
   EXPECT_THAT(test::error(74, sweep({})),
-              HasSubstr("out/runs.csv already exists and is not the index of a sweep"));
+              HasSubstr("out/runs.csv already exists and does not contain the runs of a sweep"));
   EXPECT_EQ(contents(project / "out/runs.csv"), "my,notes\n");
 }
 

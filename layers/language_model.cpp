@@ -193,8 +193,7 @@ double parameter_count(const ModelConfig& config) {
         small.num_layers = self_layers + other_layers;
         const LanguageModel model(small);
         double count = 0;
-        for (const Parameter& p : model.parameters())
-          count += static_cast<double>(p.shape.size());
+        for (const Parameter& p : model.parameters()) count += static_cast<double>(p.shape.size());
         return count;
       });
     });

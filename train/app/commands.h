@@ -73,7 +73,8 @@ void require_output_file(const std::filesystem::path& out, std::string_view exte
                          const std::vector<std::filesystem::path>& inputs = {});
 
 /// Checks the path of an HDF5 output of a command that replaces only its own outputs, recognized by
-/// their objects. The directory must exist. Throws OutputError, and UsageError if the name of an HDF5 file does not end in .h5.
+/// their objects. The directory must exist. Throws OutputError, and UsageError if the name of an
+/// HDF5 file does not end in .h5.
 void require_h5_output(const std::filesystem::path& out, std::string_view command,
                        const std::vector<std::string>& objects,
                        const std::vector<std::filesystem::path>& inputs = {});

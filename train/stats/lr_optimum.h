@@ -14,8 +14,8 @@ namespace difftape::stats {
 /// Values in groups, for example the final losses of all seeds at one learning rate.
 using Groups = std::vector<std::vector<double>>;
 
-/// Returns the final validation loss, capped. A run that diverged (`final` NaN or infinite) gets the
-/// cap. NaN if the cap is not finite.
+/// Returns the final validation loss, capped. A run that diverged (`final` NaN or infinite) gets
+/// the cap. NaN if the cap is not finite.
 double capped_loss(double final, double cap);
 
 /// Learning-rate sensitivity (Wortsman et al. 2023, section 2.2): the mean over the swept peak

@@ -79,7 +79,8 @@ TEST_F(Verify, names_the_first_step_and_number_that_differs) {
   const double norm = metrics_lines(run())[9]["optim/grad_norm/lm_head.weight"];
   forge("metrics.jsonl", fmt::format("\"optim/grad_norm/lm_head.weight\":{}", norm),
         "\"optim/grad_norm/lm_head.weight\":2.5");
-  EXPECT_EQ(difference(), fmt::format("step 10: optim/grad_norm/lm_head.weight is {}, was 2.5", norm));
+  EXPECT_EQ(difference(),
+            fmt::format("step 10: optim/grad_norm/lm_head.weight is {}, was 2.5", norm));
   const double loss = metrics_lines(run())[8]["train/loss"];
   forge("metrics.jsonl", fmt::format("\"train/loss\":{}", loss), "\"train/loss\":2.5");
   EXPECT_EQ(difference(), fmt::format("step 9: train/loss is {}, was 2.5", loss));

@@ -74,8 +74,8 @@ class RunWriter {
   void note(std::string_view line) { progress_.note(line); }
   /// Logs a step and prints its progress.
   void step(const TrainState& state, const Step& step);
-  /// Writes a checkpoint, the attention maps and status.json, and removes the checkpoints that are not
-  /// kept.
+  /// Writes a checkpoint, the attention maps and status.json, and removes the checkpoints that are
+  /// not kept.
   void checkpoint(const TrainState& state);
   /// Writes trace.json and profile.txt, and prints the table.
   void profile(const TrainState& state, const ProfiledSteps& steps);

@@ -130,9 +130,7 @@ void TrainState::restore(const fs::path& checkpoint) {
   });
 }
 
-void TrainState::restore_step(Index done) {
-  step = done;
-}
+void TrainState::restore_step(Index done) { step = done; }
 
 void TrainState::scatter() {
   if (distributed::count() == 1) return;

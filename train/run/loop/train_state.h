@@ -78,7 +78,7 @@ struct TrainState {
   std::vector<TreeSum> gradient_sums;  ///< by parameter, over the leaves of this process
   Schedule schedule;
   std::function<bool()> stopped;  ///< asked during the validation after the last step, unless empty
-  Index step = 0;                       ///< number of completed steps
+  Index step = 0;                 ///< number of completed steps
   std::optional<WeightsOrigin> origin;  ///< set if train.init_from gave the initial weights
 
  private:

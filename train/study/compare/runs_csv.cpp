@@ -241,9 +241,10 @@ bool has_semicolons(const Lines& lines) {
 bool is_runs_csv(const fs::path& file) {
   if (!system::is_there(file)) return false;
   const Lines lines = saved_lines(file);
-  return has_semicolons(lines) || (!lines.empty() && std::ranges::all_of(kNeeded, [&](const char* column) {
-    return std::ranges::find(lines[0], column) != lines[0].end();
-  }));
+  return has_semicolons(lines) ||
+         (!lines.empty() && std::ranges::all_of(kNeeded, [&](const char* column) {
+           return std::ranges::find(lines[0], column) != lines[0].end();
+         }));
 }
 
 std::vector<Row> read_runs_csv(const fs::path& file) {

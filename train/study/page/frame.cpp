@@ -83,11 +83,10 @@ std::string page_text(const Framed& page) {
   const std::string script = fmt::format("<script nonce=\"{}\">", nonce);
   return fmt::format(
       fmt::runtime(assets::page_html()), fmt::arg("nonce", nonce),
-      fmt::arg("title", escape_html(page.title)),
-      fmt::arg("subtitle", escape_html(page.subtitle)), fmt::arg("made", run::utc_now()),
-      fmt::arg("dygraph_css", assets::dygraph_css()), fmt::arg("css", assets::page_css()),
-      fmt::arg("navigation", page.navigation), fmt::arg("sections", page.sections),
-      fmt::arg("data", json_for_script(page.data)),
+      fmt::arg("title", escape_html(page.title)), fmt::arg("subtitle", escape_html(page.subtitle)),
+      fmt::arg("made", run::utc_now()), fmt::arg("dygraph_css", assets::dygraph_css()),
+      fmt::arg("css", assets::page_css()), fmt::arg("navigation", page.navigation),
+      fmt::arg("sections", page.sections), fmt::arg("data", json_for_script(page.data)),
       fmt::arg("scripts",
                fmt::format("{}{}</script>", script, fmt::join(scripts, "</script>\n" + script))));
 }

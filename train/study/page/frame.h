@@ -27,8 +27,8 @@ std::string json_for_script(const nlohmann::ordered_json& json);
 
 /// Contents of the frame.
 struct Framed {
-  std::string title, subtitle = {};  ///< plain text
-  std::string navigation = {}, sections = {};       ///< HTML
+  std::string title, subtitle = {};            ///< plain text
+  std::string navigation = {}, sections = {};  ///< HTML
   /// Data for the script of the page (js/data.js).
   nlohmann::ordered_json data = nlohmann::ordered_json::object();
   std::vector<std::string_view> libraries = {};  ///< scripts that it needs

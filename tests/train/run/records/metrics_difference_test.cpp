@@ -56,9 +56,9 @@ TEST(MetricsDifference, compares_the_steps_that_both_logged) {
 }
 
 TEST(MetricsDifference, distinguishes_nan_from_unlogged_metrics) {
-  const MetricsDifference found = difference(
-      Table({{1, 2}, {{"train/loss", {2, kNaN}}, {"val/loss", {kNaN, 3}}}}),
-      Table({{1, 2}, {{"train/loss", {2, 3}}, {"val/loss", {2, kNaN}}}}));
+  const MetricsDifference found =
+      difference(Table({{1, 2}, {{"train/loss", {2, kNaN}}, {"val/loss", {kNaN, 3}}}}),
+                 Table({{1, 2}, {{"train/loss", {2, 3}}, {"val/loss", {2, kNaN}}}}));
   EXPECT_THAT(found.metrics, ElementsAre(FieldsAre("train/loss", 2, IsNan(), 3)));
 }
 

@@ -167,10 +167,9 @@ TEST(LrOptima, are_missing_for_two_ladders_of_one_arm_and_size) {
   for (std::size_t i = results.size() / 2; i < results.size(); ++i)
     results[i].config["train.steps"] = "64";
   const std::vector<Row> runs = records(results);
-  EXPECT_THAT(
-      lr_optima_csv(lr_curves(make_studies(runs))),
-      HasSubstr("softmax,32,820224,,,,,1 2 3 4,\"the runs have two ladders of this arm and "
-                "size, 32 steps and 64 steps; report them separately\"\n"));
+  EXPECT_THAT(lr_optima_csv(lr_curves(make_studies(runs))),
+              HasSubstr("softmax,32,820224,,,,,1 2 3 4,\"the runs have two ladders of this arm and "
+                        "size, 32 steps and 64 steps; report them separately\"\n"));
 }
 
 TEST(OwnRates, from_other_or_damaged_files_are_rejected) {
